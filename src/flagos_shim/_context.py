@@ -1,0 +1,98 @@
+"""What a patch may know: the vendor, its device module, and how device names translate."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from ._devices import DeviceTable
+
+if TYPE_CHECKING:
+    from .vendor import Vendor
+
+
+class Context:
+    """The state that all stand-ins of one activation share.
+
+    Attributes:
+        vendor: the vendor in force.
+        device_type: torch's name of its devices, e.g. "npu"; None once deactivated, so that no device is ours.
+        devices: device string -> interned ``torch.device``; see DeviceTable.
+        module: the vendor's device module, e.g. ``torch.npu``; None where the vendor has none (cpu).
+        active: False once deactivated; stand-ins that somebody still holds then behave as torch's own.
+    """
+
+    def __init__(self, vendor: Vendor, aliases: tuple[str, ...], module: Any) -> None:
+        import torch
+
+        self.vendor = vendor
+        self.aliases = aliases
+        self.active = True
+        self.device_type: str | None = vendor.device_type
+        self.module = module
+        self.log = logging.getLogger("flagos_shim")
+        self._device = torch.device
+        self.devices = DeviceTable(aliases, self.make_device)
+
+    def make_device(self, index: int | None) -> Any:
+        """The vendor's ``torch.device`` for an ordinal; a vendor without ordinals (cpu) has one device without index."""
+        if index is None or (index == 0 and not self.vendor.indexed):
+            return self._device(self.vendor.device_type)
+        return self._device(self.vendor.device_type, index)
+
+    def translate(self, value: Any) -> Any:
+        """What to hand torch for ``value`` at a device position: strings by the table, all else as it is.
+
+        An integer is an ordinal of the vendor's device.
+        """
+        if isinstance(value, str):
+            return self.devices[str.__str__(value)]
+        if value.__class__ is int and self.device_type is not None:
+            return self.make_device(value)
+        return value
+
+    def accelerator(self, value: Any) -> Any:
+        """The vendor's device for what ``.cuda(device)`` takes: None (the current one), an ordinal, or a device.
+
+        Raises:
+            ValueError: ``value`` names another kind of device, as torch's own ``.cuda`` refuses it.
+        """
+        if value is None:
+            return self.make_device(None)
+        device = self.translate(value)
+        if isinstance(device, str):
+            device = self._device(device)
+        if getattr(device, "type", None) != self.device_type:
+            raise ValueError(f"Invalid device, must be cuda device: got {value!r}.")
+        return device
+
+    def ordinal(self, value: Any) -> int | None:
+        """The ordinal in what torch.cuda takes as ``device``: None (the current one), an int, a string or a device.
+
+        Raises:
+            ValueError: ``value`` names another kind of device.
+        """
+        if value is None or value.__class__ is int:
+            return value  # type: ignore[no-any-return]
+        if isinstance(value, int):
+            return int(value)
+        index: int | None = self.accelerator(value).index
+        return index
+
+    def device_kind(self, value: Any) -> Any:
+        """What to hand torch for ``value`` where it takes a device *type*: "cuda" becomes "npu", "cpu" stays."""
+        if isinstance(value, str):
+            text = str.__str__(value)
+            return self.device_type if self.device_type is not None and text in self.aliases else text
+        return value
+
+    def owns(self, device: Any) -> bool:
+        """True where ``device`` (a ``torch.device``) is the vendor's, and the vendor is an accelerator."""
+        return self.vendor.indexed and device.type == self.device_type
+
+    def close(self) -> None:
+        """Go dormant."""
+        self.active = False
+        self.device_type = None
+        self.aliases = ()
+        self.devices.close()

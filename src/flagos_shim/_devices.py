@@ -1,0 +1,59 @@
+"""The grammar of device names: which strings name the routed device, and what they become.
+
+Pure functions and tables; this file imports no torch, so it can be tested and used without it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable
+
+# A whole device string and nothing else: "cuda", "cuda:3".  Paths, keys and other text never match.
+_GRAMMAR = re.compile(r"(?P<kind>[a-z_]+)(?::(?P<index>0|[1-9][0-9]*))?", re.ASCII)
+
+# Interned names are kept, so a program that makes up device names without end must not fill the table without end.
+_TABLE_LIMIT = 512
+
+
+def parse(text: str, aliases: tuple[str, ...]) -> tuple[str, int | None] | None:
+    """Split a device string whose kind is one of ``aliases``.
+
+    Args:
+        text: any string a program put where torch takes a device.
+        aliases: the kinds to recognise, e.g. ``("cuda", "flagos")``.
+
+    Returns:
+        ``(kind, index or None)``, or None where ``text`` names another device or is no device string; torch's own
+        parser then judges it and raises its own error.
+    """
+    found = _GRAMMAR.fullmatch(text)
+    if found is None or found["kind"] not in aliases:
+        return None
+    return found["kind"], None if found["index"] is None else int(found["index"])
+
+
+class DeviceTable(dict[str, Any]):
+    """From a device string to what torch is to be given for it; a miss is parsed once and remembered.
+
+    A hit costs one dictionary look-up.  A string that names none of the aliases maps to itself, so a lookup never
+    fails and never hides an error of torch's.  ``close()`` turns every entry into itself again: functions that still
+    hold the table after ``deactivate()`` then behave as torch's own.
+    """
+
+    def __init__(self, aliases: tuple[str, ...], make: Callable[[int | None], Any]) -> None:
+        """Args: aliases: kinds to route; make: builds the vendor's device from an index or None."""
+        super().__init__()
+        self.aliases = aliases
+        self._make = make
+
+    def __missing__(self, text: str) -> Any:
+        found = parse(text, self.aliases)
+        value = text if found is None else self._make(found[1])
+        if len(self) < _TABLE_LIMIT:
+            self[text] = value
+        return value
+
+    def close(self) -> None:
+        """Route nothing any more."""
+        self.aliases = ()
+        self.clear()

@@ -1,0 +1,44 @@
+"""Status as plain data: what is active, what was patched and why, what was skipped."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import _activation, _slots
+from ._version import __version__
+
+
+def plugin_version(package: str | None) -> str | None:
+    """The version the imported plugin gives itself."""
+    module = sys.modules.get(package) if package else None
+    return getattr(module, "__version__", None)
+
+
+def status() -> dict[str, Any]:
+    """The state of this process.
+
+    Returns:
+        ``active`` and ``adapter_version``; while active also ``backend``, ``title``, ``how`` (chosen or detected),
+        ``plugin``, ``plugin_version``, ``device_type``, ``torch_device`` (how ``torch.device`` is kept), ``environment``
+        (CUDA variable -> vendor's), ``patches`` (target, surface, reason, state), ``skipped`` and ``failures``.
+    """
+    active = _activation.current()
+    if active is None:
+        return {"active": False, "adapter_version": __version__}
+    entries = active.ledger.entries
+    return {
+        "active": True,
+        "adapter_version": __version__,
+        "backend": active.vendor.name,
+        "title": active.vendor.title,
+        "how": active.how,
+        "plugin": active.vendor.package,
+        "plugin_version": plugin_version(active.vendor.package),
+        "device_type": active.vendor.device_type,
+        "torch_device": "same type, constructor replaced" if _slots.supported() is None else _slots.supported(),
+        "environment": dict(active.environment.carried),
+        "patches": [{"target": e.target, "surface": e.surface, "why": e.why, "state": e.state} for e in entries],
+        "skipped": dict(active.ledger.skipped),
+        "failures": dict(active.ledger.failures),
+    }

@@ -1,0 +1,65 @@
+"""Every environment variable that the shim reads, in one table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from .failures import FlagosShimError
+
+# The spellings that torch_fl, the FlagOS plugin, takes for "off"; everything else that is set means "on".
+_OFF = ("0", "", "off", "OFF", "false", "FALSE", "False")
+
+
+def _text(value: str) -> str:
+    return value.strip()
+
+
+def _switch(value: str) -> bool:
+    return value.strip() not in _OFF
+
+
+def _level(value: str) -> str:
+    level = value.strip().upper()
+    if level not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+        raise ValueError("expected DEBUG, INFO, WARNING, ERROR or CRITICAL")
+    return level
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One variable: its name, what it means, what holds when it is unset, and how its text is read."""
+
+    name: str
+    meaning: str
+    default: Any
+    parse: Callable[[str], Any]
+
+    def read(self, environ: Mapping[str, str] | None = None) -> Any:
+        """The value in force.
+
+        Raises:
+            FlagosShimError: the text cannot be read; the message names the variable, the text and what was expected.
+        """
+        text = (os.environ if environ is None else environ).get(self.name)
+        if text is None:
+            return self.default
+        try:
+            return self.parse(text)
+        except ValueError as error:
+            raise FlagosShimError(f"{self.name}={text!r} cannot be read: {error}. Correct it or unset it.") from error
+
+
+BACKEND = Setting(
+    "FLAGOS_DEVICE_BACKEND", "The back end that `cuda` and `flagos` mean; `auto` detects it.", None, _text
+)
+LOG_LEVEL = Setting("FLAGOS_LOG_LEVEL", "Level of the logger `flagos_shim`.", None, _level)
+ALIAS_CUDA = Setting("FLAGOS_ALIAS_CUDA", "0 leaves the name `cuda` failing loudly; `flagos` still works.", True, _switch)
+DISABLE_CUDA_SHIM = Setting(
+    "FLAGOS_DISABLE_CUDA_SHIM", "1 leaves the module `torch.cuda` as it is; device names are still routed.", False, _switch
+)
+REHEARSE = Setting("FLAGOS_SHIM_REHEARSE", "Run a vendor's real plugin on host memory, e.g. `ascend`.", None, _text)
+
+SETTINGS = (BACKEND, LOG_LEVEL, ALIAS_CUDA, DISABLE_CUDA_SHIM, REHEARSE)

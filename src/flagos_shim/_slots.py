@@ -1,0 +1,123 @@
+"""What Python's own attribute assignment cannot reach: names of C types, and their constructors.
+
+``torch.device`` must stay the same type object (isinstance, annotations, pickle, ``weights_only``, TorchScript and
+dynamo all compare it by identity), yet ``torch.device("cuda")`` must give the vendor's device.  CPython keeps the
+function that makes an instance in the type's ``tp_new`` slot; replacing it through ctypes keeps the type object
+and can be taken back to the bit.  The offset of the slot is fixed for 64-bit CPython 3.8 to 3.13 with the
+GIL; it is verified on the type in question before it is written, and afterwards by the caller.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from typing import Any, Callable
+
+from .failures import PatchError
+
+_TP_NEW_OFFSET = 312
+_TP_NEW = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
+
+Arguments = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[tuple[Any, ...], dict[str, Any]]"]
+
+
+def type_dict(owner: type) -> dict[str, Any]:
+    """The dictionary that a C type keeps its names in (its ``__dict__`` is only a read-only view)."""
+    (found,) = (d for d in gc.get_referents(owner.__dict__) if isinstance(d, dict))
+    return found
+
+
+def set_type_name(owner: type, name: str, value: Any) -> None:
+    """Put a name into a C type, and drop the interpreter's cached look-ups of it."""
+    type_dict(owner)[name] = value
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
+
+
+def delete_type_name(owner: type, name: str) -> None:
+    """Take a name out of a C type again."""
+    del type_dict(owner)[name]
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))
+
+
+def supported() -> str | None:
+    """None where constructors can be replaced here, otherwise the reason why not."""
+    if sys.implementation.name != "cpython":
+        return f"{sys.implementation.name} is not CPython"
+    if sys.maxsize <= 2**32 or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return "not a 64-bit interpreter"
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return "the free-threaded build of CPython lays types out differently"
+    return None
+
+
+def _python_constructor_slot() -> int | None:
+    """The slot function of every class with a ``__new__`` written in Python: it calls ``__new__``, errors and all."""
+
+    class _First:
+        def __new__(cls) -> Any:
+            return None
+
+    class _Second:
+        def __new__(cls) -> Any:
+            return None
+
+    slots = [ctypes.c_void_p.from_address(id(c) + _TP_NEW_OFFSET).value for c in (_First, _Second, object)]
+    return slots[0] if slots[0] == slots[1] != slots[2] else None
+
+
+class Constructor:
+    """The ``tp_new`` slot of one C type, replaced so that the arguments are rewritten first.
+
+    The slot gets CPython's own function for classes whose ``__new__`` is written in Python, and the type a ``__new__``
+    that rewrites and then calls the C constructor.  (A ctypes callback in the slot would lose exceptions.)
+    """
+
+    def __init__(self, owner: type, rewrite: Arguments, probe: tuple[Any, ...]) -> None:
+        """Verify the slot without changing it.
+
+        Args:
+            owner: the C type.
+            rewrite: maps the call's ``(args, kwargs)`` to those that the type's own constructor gets.
+            probe: arguments for one construction by the slot as found; the result must be an instance of ``owner``.
+
+        Raises:
+            PatchError: the slot cannot be verified here.
+        """
+        reason = supported()
+        if reason is not None:
+            raise PatchError(f"The constructor of {owner.__name__} cannot be replaced: {reason}.")
+        self.owner = owner
+        self._slot = ctypes.c_void_p.from_address(id(owner) + _TP_NEW_OFFSET)
+        self._found = self._slot.value
+        self._ours = _python_constructor_slot()
+        if not self._found or not self._ours or self._found == self._ours:
+            raise PatchError(f"{owner.__name__} has no C constructor at the expected place.")
+        native = _TP_NEW(self._found)
+        if type(native(owner, probe, None)) is not owner:
+            raise PatchError(f"The slot found in {owner.__name__} is not its constructor.")
+
+        def construct(cls: type, *args: Any, **kwargs: Any) -> Any:
+            args, kwargs = rewrite(args, kwargs)
+            return native(cls, args, id(kwargs) if kwargs else None)
+
+        self._new = staticmethod(construct)
+        self._found_new = type_dict(owner).get("__new__")
+
+    def install(self) -> None:
+        """Put the rewriting constructor in."""
+        set_type_name(self.owner, "__new__", self._new)
+        self._slot.value = self._ours
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(self.owner))
+
+    def covered(self) -> bool:
+        """True where somebody else has replaced the constructor since."""
+        return self._slot.value != self._ours or type_dict(self.owner).get("__new__") is not self._new
+
+    def restore(self) -> None:
+        """Put the type's own constructor back."""
+        self._slot.value = self._found
+        if self._found_new is None:
+            delete_type_name(self.owner, "__new__")
+        else:
+            set_type_name(self.owner, "__new__", self._found_new)

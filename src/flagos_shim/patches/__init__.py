@@ -1,0 +1,10 @@
+"""The table of contents: the surfaces of torch that are patched, in the order in which they are applied."""
+
+SURFACES = (
+    "device",
+    "factories",
+    "tensor",
+)
+
+# On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.
+IDENTITY_SURFACES = ("device", "factories", "tensor")

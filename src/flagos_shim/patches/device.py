@@ -1,0 +1,83 @@
+"""``torch.device``: the type stays torch's own; what it constructs, how it pickles, and what ``.type`` answers."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .._context import Context
+from .._device_type import DeviceType, is_internal
+from .._patching import Surface
+
+surface = Surface("device")
+
+
+@surface.construct("torch:device", probe=("cpu",))
+def construct(ctx: Context, _type: Any) -> Any:
+    """`torch.device("cuda")`, in every constructor form, is the vendor's device."""
+
+    def rewrite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        first = args[0] if args else kwargs.get("type")
+        index = args[1] if len(args) > 1 else kwargs.get("index")
+        if ctx.device_type is None:
+            return args, kwargs
+        if isinstance(first, str):
+            if index is None:
+                found = ctx.devices[str.__str__(first)]
+                return ((found,) if found.__class__ is not str else (found, *args[1:])), (
+                    {} if found.__class__ is not str or args else kwargs
+                )
+            if str.__str__(first) in ctx.aliases and isinstance(index, int):
+                if index == 0 and not ctx.vendor.indexed:
+                    return (ctx.device_type,), {}
+                return (ctx.device_type, index), {}
+        elif first.__class__ is int and not ctx.vendor.indexed and index is None:
+            return (str(ctx.make_device(first)),), {}  # torch itself has no accelerator to count
+        return args, kwargs
+
+    return rewrite
+
+
+@surface.replace("torch:device.type")
+def type_(ctx: Context, original: Any) -> Any:
+    """`x.device.type == "cuda"` holds in the program's and its libraries' code; torch's own reads the plain name."""
+    plain, kind = original.__get__, ctx.device_type
+    if not ctx.vendor.indexed or ctx.vendor.identity or kind is None:
+        return original
+    routed = DeviceType(kind)
+
+    def read(device: Any) -> str:
+        name: str = plain(device)
+        if name != kind or is_internal(sys._getframe(1)):
+            return name
+        return routed
+
+    return property(read)
+
+
+@surface.replace("torch:device.__reduce__")
+def reduce(ctx: Context, original: Any) -> Any:
+    """A pickled device says `cuda`, so that a file written here loads on a machine without the plugin."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def __reduce__(self: Any) -> Any:
+        make, args = original(self)
+        if args[0] == ctx.device_type:
+            args = ("cuda", *args[1:])
+        return make, args
+
+    return __reduce__
+
+
+@surface.wrap("torch:get_device_module", optional=True)
+def get_device_module(ctx: Context, original: Any) -> Any:
+    """The module of `cuda` is `torch.cuda`, also while another device is behind it."""
+    import torch
+
+    def get_device_module(device: Any = None) -> Any:
+        if isinstance(device, str) and str.__str__(device).partition(":")[0] in ctx.aliases:
+            return torch.cuda
+        return original(ctx.device_kind(device))
+
+    return get_device_module

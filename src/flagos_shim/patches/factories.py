@@ -1,0 +1,103 @@
+"""Functions that make tensors and take a device: found in torch at run time, not from a hand-kept list."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from .._context import Context
+from .._patching import Patch, Surface
+
+surface = Surface("factories")
+surface.forget(
+    "torch.utils._device:_device_constructors.cache_clear",
+    "torch.overrides:get_ignored_functions.cache_clear",
+    "torch.overrides:get_overridable_functions.cache_clear",
+    "torch.overrides:_get_overridable_functions.cache_clear",
+    "torch.overrides:get_testing_overrides.cache_clear",
+)
+
+# Where torch keeps them: the public module, and the C module or class in which C++ looks the function up by name when
+# it hands it to __torch_function__; both must give the same object.
+_PLACES = (
+    ("torch", "torch._C:_VariableFunctionsClass", ""),
+    ("torch.fft", "torch._C._fft:", "fft_"),
+    ("torch._C._nested", "", ""),
+    ("torch._C._nn", "", ""),
+    ("torch.nested", "", ""),
+)
+_WHY = "Makes a tensor on the device it is given."
+
+
+def _takes_device(name: str, function: Any) -> bool:
+    if isinstance(function, types.FunctionType):
+        return "device" in function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    first_line = (function.__doc__ or "").strip().partition("\n")[0]
+    if "device=" in first_line or "device:" in first_line:
+        return True
+    import torch
+
+    schemas = torch._C._jit_get_schemas_for_operator(f"aten::{name}")
+    return any(argument.name == "device" for schema in schemas for argument in schema.arguments)
+
+
+@surface.discover
+def factories(ctx: Context) -> Iterator[Patch]:
+    """Every function with a `device` argument in torch's public name spaces and in the C modules behind them."""
+    import importlib
+
+    for module_name, behind, prefix in _PLACES:
+        module = importlib.import_module(module_name) if "_C" not in module_name else _c_module(module_name)
+        for name, function in list(vars(module).items()):
+            if not isinstance(function, (types.BuiltinFunctionType, types.FunctionType)) or name.startswith("__"):
+                continue
+            if isinstance(function, types.FunctionType) and function.__module__ != module_name:
+                continue
+            if module_name == "torch" and isinstance(function, types.FunctionType):
+                continue  # those of torch/__init__.py (set_default_device, compile ...) read devices by torch.device
+            if _takes_device(prefix + name, function):
+                also = (f"{behind}{'' if behind.endswith(':') else '.'}{prefix}{name}",) if behind else ()
+                yield Patch(f"{module_name}:{name}", translate_device, _WHY, also=also)
+
+
+def _c_module(name: str) -> Any:
+    import torch
+
+    return getattr(torch._C, name.rpartition(".")[2])
+
+
+def translate_device(ctx: Context, original: Any) -> Any:
+    """A device given by keyword, or at the position where a Python function takes it, becomes the vendor's."""
+    import torch
+
+    devices, translate, device_class = ctx.devices, ctx.translate, torch.device
+
+    if isinstance(original, types.FunctionType):
+        parameters = list(inspect.signature(original).parameters.values())
+        at = next((i for i, p in enumerate(parameters) if p.name == "device" and p.kind is p.POSITIONAL_OR_KEYWORD), None)
+        if at is not None:
+            position = at
+
+            def positional(*args: Any, **kwargs: Any) -> Any:
+                if len(args) > position:
+                    args = (*args[:position], translate(args[position]), *args[position + 1 :])
+                elif "device" in kwargs:
+                    kwargs["device"] = translate(kwargs["device"])
+                return original(*args, **kwargs)
+
+            return positional
+
+    def factory(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            return original(*args)
+        if "device" in kwargs:
+            device = kwargs["device"]
+            if device.__class__ is str:
+                kwargs["device"] = devices[device]
+            elif device.__class__ is not device_class and device is not None:
+                kwargs["device"] = translate(device)
+        return original(*args, **kwargs)
+
+    return factory

@@ -1,0 +1,120 @@
+"""``torch.Tensor``: the methods and properties through which a program names a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._context import Context
+from .._patching import Surface
+from .factories import translate_device
+
+surface = Surface("tensor")
+
+_ABSENT: Any = object()
+
+
+@surface.wrap("torch:Tensor.to")
+def to(ctx: Context, original: Any) -> Any:
+    """`x.to("cuda")`: the vendor's device, at the first position or by keyword."""
+    import torch
+
+    devices, translate, device_class, dtype_class = ctx.devices, ctx.translate, torch.device, torch.dtype
+
+    def to(self: Any, target: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+        kind = target.__class__
+        if kind is str:
+            target = devices[target]
+        elif kind is not dtype_class and kind is not device_class:
+            if target is _ABSENT:
+                if "device" in kwargs:
+                    kwargs["device"] = translate(kwargs["device"])
+                return original(self, **kwargs)
+            target = translate(target)
+        if kwargs:
+            return original(self, target, *rest, **kwargs)
+        if rest:
+            return original(self, target, *rest)
+        return original(self, target)
+
+    return to
+
+
+@surface.wrap("torch:Tensor.cuda")
+def cuda(ctx: Context, original: Any) -> Any:
+    """`x.cuda()`: a copy on the vendor's device."""
+    import torch
+    from torch.overrides import handle_torch_function, has_torch_function_unary
+
+    plain = (torch.Tensor, torch.nn.Parameter)
+    move = torch._C.TensorBase.to
+    if ctx.vendor.identity:
+
+        def identity(self: Any, device: Any = None, *rest: Any, **kwargs: Any) -> Any:
+            return original(self, ctx.translate(device), *rest, **kwargs)
+
+        return identity
+
+    def cuda(
+        self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = torch.preserve_format
+    ) -> Any:
+        if not ctx.active:
+            return original(self, device, non_blocking, memory_format=memory_format)
+        if self.__class__ not in plain and has_torch_function_unary(self):
+            return handle_torch_function(
+                torch.Tensor.cuda, (self,), self, device, non_blocking, memory_format=memory_format
+            )
+        return move(self, ctx.accelerator(device), non_blocking=non_blocking, memory_format=memory_format)
+
+    return cuda
+
+
+for _name in ("new", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros"):
+    surface.wrap(f"torch:Tensor.{_name}")(translate_device)
+
+
+@surface.wrap("torch:Tensor.pin_memory")
+def pin_memory(ctx: Context, original: Any) -> Any:
+    """`x.pin_memory("cuda")`: pinned for the vendor's device."""
+
+    def pin_memory(self: Any, device: Any = None) -> Any:
+        return original(self) if device is None else original(self, ctx.translate(device))
+
+    return pin_memory
+
+
+@surface.wrap("torch:Tensor.is_pinned")
+def is_pinned(ctx: Context, original: Any) -> Any:
+    """`x.is_pinned("cuda")`: pinned for the vendor's device."""
+
+    def is_pinned(self: Any, device: Any = None) -> Any:
+        return original(self) if device is None else original(self, ctx.translate(device))
+
+    return is_pinned
+
+
+@surface.replace("torch:Tensor.is_cuda")
+def is_cuda(ctx: Context, original: Any) -> Any:
+    """`x.is_cuda` is true on the vendor's device."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def is_cuda(self: Any) -> bool:
+        """Is ``True`` if the Tensor is stored on the GPU, ``False`` otherwise."""
+        return bool(self.device.type == ctx.device_type)
+
+    return property(is_cuda)
+
+
+@surface.wrap("torch._C:_nn._parse_to")
+def parse_to(ctx: Context, original: Any) -> Any:
+    """`module.to("cuda")`: torch reads the arguments of `Module.to` here."""
+    translate = ctx.translate
+
+    def _parse_to(*args: Any, **kwargs: Any) -> Any:
+        if args:
+            args = (translate(args[0]), *args[1:])
+        if "device" in kwargs:
+            kwargs["device"] = translate(kwargs["device"])
+        return original(*args, **kwargs)
+
+    return _parse_to

@@ -1,0 +1,105 @@
+"""The contract that a vendor is written against: one frozen object, mostly data.
+
+Silence means "the same name as in torch.cuda": a name that is in neither ``renames`` nor ``absent`` is looked up in the
+vendor's own device module at run time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+from .failures import FlagosShimError
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How to tell, without starting a driver, whether the machine has the vendor's devices.
+
+    Attributes:
+        files: glob patterns of device files, e.g. ``/dev/davinci[0-9]*``.
+        library: a library that the SDK brings, named in the advice when the plugin cannot be loaded.
+    """
+
+    files: tuple[str, ...] = ()
+    library: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """Everything the shim knows about one vendor.
+
+    Attributes, in the order every vendor file keeps:
+        name: what ``FLAGOS_DEVICE_BACKEND`` says.
+        title: the vendor and chip, for people.
+        aliases: other names for the same.
+        package: the plugin's import name, imported only once the vendor is chosen; None where torch itself suffices.
+        own_packages: further packages of the vendor's whose code is to see devices by their true name.
+        requirement: what to give pip to get the plugin, for the advice; None where it is not on PyPI.
+        device_type: torch's name of its devices, e.g. "npu".
+        namespace: dotted name of the device module that stands for ``torch.cuda``; None where there is none.
+        indexed: False where there is one device without ordinal (cpu).
+        identity: True where ``torch.cuda`` already is the device (NVIDIA and HIP builds): only ``flagos`` is routed.
+        probe: see Probe.
+        visible_devices: the variable that chooses cards, as CUDA_VISIBLE_DEVICES does.
+        visible_ascending: True where the vendor's runtime takes only an ascending list.
+        environment: CUDA variable -> the vendor's counterpart, carried over when that is unset.
+        collective: name of the collective back end in torch.distributed.
+        compile_backend: the vendor's best ``torch.compile`` back end; None means torch's default.
+        renames: name in torch.cuda -> dotted name in the namespace.
+        absent: name in torch.cuda -> what to use instead; a promise that somebody has looked.
+        capability: what ``get_device_capability`` answers where the plugin gives None.
+        errors: rules that recognise the vendor's error texts.
+        error_codes: the vendor's codes and their meaning.
+        telemetry: the reader of the vendor's SMI tool.
+        conflicts: modules that patch torch for the same purpose -> what to remove.
+        prepare: called before the plugin is imported.
+    """
+
+    name: str
+    title: str
+    aliases: tuple[str, ...] = ()
+    package: Optional[str] = None
+    own_packages: tuple[str, ...] = ()
+    requirement: Optional[str] = None
+    device_type: str = "cpu"
+    namespace: Optional[str] = None
+    indexed: bool = True
+    identity: bool = False
+    probe: Probe = field(default_factory=Probe)
+    visible_devices: Optional[str] = None
+    visible_ascending: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    collective: Optional[str] = None
+    compile_backend: Optional[str] = None
+    renames: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
+    capability: tuple[int, int] = (8, 0)
+    errors: tuple[Any, ...] = ()
+    error_codes: Mapping[str, Any] = field(default_factory=dict)
+    telemetry: Optional[Any] = None
+    conflicts: Mapping[str, str] = field(default_factory=dict)
+    prepare: Optional[Callable[[], None]] = None
+
+    def __post_init__(self) -> None:
+        for name in (self.name, *self.aliases):
+            if not _NAME.fullmatch(name):
+                raise FlagosShimError(
+                    f"Vendor name {name!r} is not valid: use lower-case letters, digits and underscores, a letter first."
+                )
+        both = sorted(set(self.renames) & set(self.absent))
+        if both:
+            raise FlagosShimError(f"Vendor {self.name!r}: {', '.join(both)} stand both in renames and in absent.")
+        if self.device_type == "cuda" and not self.identity:
+            raise FlagosShimError(f"Vendor {self.name!r}: device_type 'cuda' needs identity=True.")
+        if self.indexed and not self.identity and self.namespace is None:
+            raise FlagosShimError(f"Vendor {self.name!r}: an accelerator needs a namespace, e.g. 'torch.npu'.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name and its aliases."""
+        return (self.name, *self.aliases)

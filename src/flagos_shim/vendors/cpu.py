@@ -1,0 +1,11 @@
+"""No accelerator: `cuda` means the CPU, so that a CUDA program runs on any machine."""
+
+from ..vendor import Vendor
+
+VENDOR = Vendor(
+    name="cpu",
+    title="CPU",
+    device_type="cpu",
+    indexed=False,
+    collective="gloo",
+)

@@ -1,0 +1,15 @@
+"""NVIDIA and HIP builds of torch: `torch.cuda` already is the device, so only the name `flagos` is added."""
+
+from ..vendor import Probe, Vendor
+
+VENDOR = Vendor(
+    name="cuda",
+    title="NVIDIA CUDA",
+    aliases=("nvidia",),
+    device_type="cuda",
+    namespace="torch.cuda",
+    identity=True,
+    probe=Probe(files=("/dev/nvidia[0-9]*", "/dev/kfd")),
+    visible_devices="CUDA_VISIBLE_DEVICES",
+    collective="nccl",
+)
