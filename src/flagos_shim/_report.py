@@ -42,3 +42,27 @@ def status() -> dict[str, Any]:
         "skipped": dict(active.ledger.skipped),
         "failures": dict(active.ledger.failures),
     }
+
+
+def flagos_info() -> dict[str, Any]:
+    """What this process runs on; the function behind ``torch.flagos_info()``.
+
+    Returns:
+        ``backend``, ``adapter_version``, ``plugin``, ``plugin_version``, ``torch_version``, ``device_type``,
+        ``device_count``, ``toolkit_version``; an empty dictionary when nothing is active.
+    """
+    active = _activation.current()
+    if active is None:
+        return {}
+    import torch
+
+    return {
+        "backend": active.vendor.name,
+        "adapter_version": __version__,
+        "plugin": active.vendor.package,
+        "plugin_version": plugin_version(active.vendor.package),
+        "torch_version": str(torch.__version__),
+        "device_type": active.vendor.device_type,
+        "device_count": torch.cuda.device_count(),
+        "toolkit_version": getattr(torch.version, active.vendor.toolkit or "", None),
+    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from .failures import FlagosShimError
 
@@ -26,7 +26,7 @@ class Probe:
     """
 
     files: tuple[str, ...] = ()
-    library: Optional[str] = None
+    library: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Vendor:
         indexed: False where there is one device without ordinal (cpu).
         identity: True where ``torch.cuda`` already is the device (NVIDIA and HIP builds): only ``flagos`` is routed.
         probe: see Probe.
+        toolkit: the name in ``torch.version`` under which the plugin gives its SDK's version, e.g. "cann".
         visible_devices: the variable that chooses cards, as CUDA_VISIBLE_DEVICES does.
         visible_ascending: True where the vendor's runtime takes only an ascending list.
         environment: CUDA variable -> the vendor's counterpart, carried over when that is unset.
@@ -63,33 +64,34 @@ class Vendor:
     name: str
     title: str
     aliases: tuple[str, ...] = ()
-    package: Optional[str] = None
+    package: str | None = None
     own_packages: tuple[str, ...] = ()
-    requirement: Optional[str] = None
+    requirement: str | None = None
     device_type: str = "cpu"
-    namespace: Optional[str] = None
+    namespace: str | None = None
     indexed: bool = True
     identity: bool = False
     probe: Probe = field(default_factory=Probe)
-    visible_devices: Optional[str] = None
+    toolkit: str | None = None
+    visible_devices: str | None = None
     visible_ascending: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
-    collective: Optional[str] = None
-    compile_backend: Optional[str] = None
+    collective: str | None = None
+    compile_backend: str | None = None
     renames: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     capability: tuple[int, int] = (8, 0)
     errors: tuple[Any, ...] = ()
     error_codes: Mapping[str, Any] = field(default_factory=dict)
-    telemetry: Optional[Any] = None
+    telemetry: Any | None = None
     conflicts: Mapping[str, str] = field(default_factory=dict)
-    prepare: Optional[Callable[[], None]] = None
+    prepare: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.aliases):
             if not _NAME.fullmatch(name):
                 raise FlagosShimError(
-                    f"Vendor name {name!r} is not valid: use lower-case letters, digits and underscores, a letter first."
+                    f"Vendor name {name!r} is not valid: use lower-case letters, digits and _, a letter first."
                 )
         both = sorted(set(self.renames) & set(self.absent))
         if both:

@@ -4,7 +4,12 @@ SURFACES = (
     "device",
     "factories",
     "tensor",
+    "storage",
+    "generator",
+    "serialization",
+    "amp",
+    "flagos",
 )
 
 # On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.
-IDENTITY_SURFACES = ("device", "factories", "tensor")
+IDENTITY_SURFACES = ("device", "factories", "tensor", "storage", "generator", "amp", "flagos")

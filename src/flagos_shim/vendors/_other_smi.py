@@ -3,7 +3,7 @@
 * `nvidia-smi --query-gpu=... --format=csv` and `--query-compute-apps=...`: the manual page for the queries; headers
   such as `power.draw [W]`, `clocks.current.sm [MHz]` or `clocks.sm [MHz]`, `used_gpu_memory [MiB]` and values such as
   `[N/A]` from logs in public repositories. Process names may hold commas, so they are asked for last.
-* `rocm-smi --json`: cards `card0` ... and `system`, all values strings, keys that end in `(C)` or `(c)` by version, from
+* `rocm-smi --json`: cards `card0` ... and `system`, all values strings, keys ending in `(C)` or `(c)` by version, from
   issue reports of 2019 to 2025 and the tests of public parsers. It lists processes in another form; they are not read.
 * `xpu-smi discovery -j` and `xpu-smi dump`: the vendor's user guide (1.2); blank and `N/A` values from issue reports.
   `dump` takes one second by its interval. It has no per-process numbers.

@@ -15,6 +15,7 @@ VENDOR = Vendor(
     device_type="npu",
     namespace="torch.npu",
     probe=Probe(files=("/dev/davinci[0-9]*",), library="libascendcl.so"),
+    toolkit="cann",
     visible_devices="ASCEND_RT_VISIBLE_DEVICES",
     visible_ascending=True,
     environment={

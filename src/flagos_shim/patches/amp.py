@@ -1,0 +1,100 @@
+"""Automatic mixed precision: ``autocast``, ``GradScaler``, ``custom_fwd`` and ``custom_bwd`` for ``cuda``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._context import Context
+from .._patching import Surface
+
+surface = Surface("amp")
+
+_C_STATE = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype")
+
+
+@surface.wrap("torch.amp.autocast_mode:autocast.__init__")
+@surface.wrap("torch.amp.grad_scaler:GradScaler.__init__", optional=True)
+def construct(ctx: Context, original: Any) -> Any:
+    """`torch.autocast("cuda")` and `GradScaler("cuda")` are on, for the vendor's device."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        for name in ("device_type", "device"):
+            if name in kwargs:
+                kwargs[name] = ctx.device_kind(kwargs[name])
+        if args:
+            args = (ctx.device_kind(args[0]), *args[1:])
+        elif "device_type" not in kwargs and "device" not in kwargs and "device" in original.__code__.co_varnames[:2]:
+            kwargs["device"] = ctx.device_kind("cuda")  # the default of GradScaler
+        original(self, *args, **kwargs)
+
+    return __init__
+
+
+def _state(ctx: Context, original: Any) -> Any:
+    """Without a device type these ask about, and set, the state of CUDA; that is the vendor's."""
+    setter = original.__name__.startswith("set_")
+
+    def state(*args: Any, **kwargs: Any) -> Any:
+        if not ctx.active:
+            return original(*args, **kwargs)
+        if "device_type" in kwargs:
+            kwargs["device_type"] = ctx.device_kind(kwargs["device_type"])
+        elif len(args) > setter:
+            args = (ctx.device_kind(args[0]), *args[1:])
+        else:
+            args = (ctx.device_type, *args)
+        return original(*args, **kwargs)
+
+    return state
+
+
+for _name in _C_STATE:
+    surface.wrap(f"torch:{_name}", also=(f"torch._C:{_name}",), optional=True)(_state)
+
+
+@surface.wrap("torch:get_autocast_gpu_dtype")
+def get_autocast_gpu_dtype(ctx: Context, original: Any) -> Any:
+    """The autocast data type of the vendor's device."""
+    import torch
+
+    def get_autocast_gpu_dtype() -> Any:
+        return torch.get_autocast_dtype(ctx.device_type) if ctx.active else original()
+
+    return get_autocast_gpu_dtype
+
+
+@surface.wrap("torch:set_autocast_gpu_dtype")
+def set_autocast_gpu_dtype(ctx: Context, original: Any) -> Any:
+    """Sets the autocast data type of the vendor's device."""
+    import torch
+
+    def set_autocast_gpu_dtype(dtype: Any) -> None:
+        if ctx.active:
+            torch.set_autocast_dtype(ctx.device_type, dtype)
+        else:
+            original(dtype)
+
+    return set_autocast_gpu_dtype
+
+
+@surface.wrap("torch.amp.autocast_mode:is_autocast_available", also=("torch.amp:is_autocast_available",), optional=True)
+def is_autocast_available(ctx: Context, original: Any) -> Any:
+    """Asked for `cuda`, answers for the vendor's device."""
+
+    def is_autocast_available(device_type: str) -> bool:
+        return bool(original(ctx.device_kind(device_type)))
+
+    return is_autocast_available
+
+
+@surface.wrap("torch.amp.autocast_mode:custom_fwd", also=("torch.amp:custom_fwd",), optional=True)
+@surface.wrap("torch.amp.autocast_mode:custom_bwd", also=("torch.amp:custom_bwd",), optional=True)
+def custom(ctx: Context, original: Any) -> Any:
+    """`@custom_fwd(device_type="cuda")` follows the autocast state of the vendor's device."""
+
+    def decorate(*args: Any, **kwargs: Any) -> Any:
+        if "device_type" in kwargs:
+            kwargs["device_type"] = ctx.device_kind(kwargs["device_type"])
+        return original(*args, **kwargs)
+
+    return decorate

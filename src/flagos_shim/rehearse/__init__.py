@@ -1,0 +1,56 @@
+"""Rehearsal: a vendor's real PyTorch plugin on a machine without the vendor's chip.
+
+Host memory stands in for the chip. ``FLAGOS_SHIM_REHEARSE=ascend`` asks for it; :func:`prepare` is called in every
+interpreter where that is set, before torch is imported, and costs next to nothing until torch is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import options as _options
+from .errors import RehearsalError
+from .options import OPTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping
+
+KNOWN = ("ascend",)
+VARIABLE = _options.PREFIX
+
+__all__ = ["KNOWN", "OPTIONS", "VARIABLE", "RehearsalError", "check", "prepare"]
+
+
+def _known(name: str) -> str:
+    if name.strip().lower() not in KNOWN:
+        raise RehearsalError(f"{VARIABLE}={name!r} is not a vendor that can be rehearsed; known: {', '.join(KNOWN)}.")
+    return name.strip().lower()
+
+
+def prepare(name: str, environ: MutableMapping[str, str]) -> None:
+    """Arrange that the rehearsal of the vendor ``name`` starts as soon as torch is imported.
+
+    Does nothing where ``environ`` has no FLAGOS_SHIM_REHEARSE, and nothing the second time. Raises RehearsalError
+    for an unknown name. What else may be wrong is raised when torch is imported; :func:`check` tells it before.
+    """
+    if not environ.get(VARIABLE):
+        return
+    name = _known(name)
+    from ._finder import Finder
+
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder(name, environ))
+
+
+def check(name: str = "ascend", environ: Mapping[str, str] = os.environ) -> None:
+    """Raise RehearsalError, with the line that mends it, where the vendor ``name`` cannot be rehearsed here.
+
+    Looks for the platform, the compiler, torch, the plugin, and a real SDK that would be shadowed, and checks the
+    options. Imports neither torch nor the plugin.
+    """
+    _known(name)
+    from .ascend import check as check_ascend
+
+    check_ascend(environ)

@@ -1,0 +1,114 @@
+"""CPU tensors over the memory of NPU tensors, and NPU tensors made from CPU results.
+
+All device memory lies in one range of addresses (memory.c), so a host view is a strided window of one flat array for
+each dtype. A view owns nothing: it is good for as long as the NPU tensor lives.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any, cast
+
+import torch
+
+_strided = torch.as_strided
+_empty = torch.ops.aten.empty_strided.default._op
+_move = ctypes.memmove
+# So large a tensor is copied by torch, which uses all cores; a smaller one by memmove, which costs less to call.
+_MANY_BYTES = 1 << 20
+DEVICES = [torch.device("npu", index) for index in range(64)]
+
+
+def runtime() -> ctypes.CDLL:
+    """Return the runtime's C library, loaded already by the time torch_npu is imported."""
+    library = ctypes.CDLL("libascendcl.so")
+    library.rehearse_arena.restype = ctypes.c_void_p
+    library.rehearse_arena_bytes.restype = ctypes.c_size_t
+    return library
+
+
+class _Flats(dict[torch.dtype, tuple[torch.Tensor, int]]):
+    """For each dtype the whole device memory as one CPU tensor, and the logarithm of the item's size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        library = runtime()
+        self.base: int = library.rehearse_arena()
+        if not self.base:
+            raise MemoryError(
+                "The rehearsal could not reserve addresses for the memory of its chips. "
+                "Lower FLAGOS_SHIM_REHEARSE_MEMORY_MB or FLAGOS_SHIM_REHEARSE_DEVICES, or raise `ulimit -v`."
+            )
+        self._memory = (ctypes.c_char * library.rehearse_arena_bytes()).from_address(self.base)
+
+    def __missing__(self, dtype: torch.dtype) -> tuple[torch.Tensor, int]:
+        flat = torch.frombuffer(self._memory, dtype=dtype, count=len(self._memory) // dtype.itemsize)
+        self[dtype] = flat, dtype.itemsize.bit_length() - 1
+        return self[dtype]
+
+
+_flats = _Flats()
+_base = _flats.base
+
+
+def host_view(t: torch.Tensor) -> torch.Tensor:
+    """Return a CPU tensor over the same memory as the NPU tensor ``t``."""
+    address = t.data_ptr()
+    if not address:
+        return torch.empty_strided(t.size(), t.stride(), dtype=t.dtype)
+    flat, shift = _flats[t.dtype]
+    view = _strided(flat, t.size(), t.stride(), (address - _base) >> shift)
+    if t.is_conj():
+        view = view.conj()
+    return cast(torch.Tensor, torch._neg_view(view)) if t.is_neg() else view
+
+
+def to_device(t: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return a copy of the CPU tensor ``t`` on the NPU ``device``. Raises torch.OutOfMemoryError as torch_npu does."""
+    if t.is_conj() or t.is_neg():
+        t = t.resolve_conj().resolve_neg()
+    stride = t.stride()
+    if 0 in stride:
+        t = t.contiguous()
+        stride = t.stride()
+    out = _empty(t.size(), stride, dtype=t.dtype, device=device)
+    count = t.numel()
+    if count:
+        size = count * t.element_size()
+        if size < _MANY_BYTES and t.is_contiguous():
+            _move(out.data_ptr(), t.data_ptr(), size)
+        else:
+            host_view(out).copy_(t)
+    return cast(torch.Tensor, out)
+
+
+def to_host(value: Any) -> Any:
+    """Return ``value`` with each NPU tensor in it, also in lists and tuples, replaced by its host view."""
+    if isinstance(value, torch.Tensor):
+        return value if value.is_cpu else host_view(value)
+    if isinstance(value, (list, tuple)):
+        return [to_host(item) for item in value]
+    return value
+
+
+def adopt(value: Any, device: torch.device) -> Any:
+    """Return ``value`` with each CPU tensor in it, also in lists and tuples, replaced by its copy on ``device``."""
+    if isinstance(value, torch.Tensor):
+        return to_device(value, device) if value.is_cpu else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(adopt(item, device) for item in value)
+    return value
+
+
+def device_of(values: Iterable[Any]) -> torch.device | None:
+    """Return the device of the first NPU tensor among ``values`` and the lists in them, or None."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if not value.is_cpu:
+                return value.device
+        elif isinstance(value, (list, tuple)):
+            found = device_of(value)
+            if found is not None:
+                return found
+    return None
