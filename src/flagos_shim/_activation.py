@@ -95,7 +95,7 @@ def _start(vendor: Vendor, how: str) -> Activation:
         _environment.carry_over(vendor, changes)
         module = _import_plugin(vendor)
         aliases = ("cuda", "flagos") if _settings.ALIAS_CUDA.read() and not vendor.identity else ("flagos",)
-        ctx = Context(vendor, aliases, module)
+        ctx = Context(vendor, aliases, module, changes)
         ledger = Ledger(ctx)
         _device_type.internal.update(filter(None, (vendor.package, *vendor.own_packages)))
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._devices import DeviceTable
 
 if TYPE_CHECKING:
+    from ._environment import Changes
     from .vendor import Vendor
 
 
@@ -19,10 +20,11 @@ class Context:
         device_type: torch's name of its devices, e.g. "npu"; None once deactivated, so that no device is ours.
         devices: device string -> interned ``torch.device``; see DeviceTable.
         module: the vendor's device module, e.g. ``torch.npu``; None where the vendor has none (cpu).
+        environment: the variables that activation has set; the cards to see may be set again before the first use.
         active: False once deactivated; stand-ins that somebody still holds then behave as torch's own.
     """
 
-    def __init__(self, vendor: Vendor, aliases: tuple[str, ...], module: Any) -> None:
+    def __init__(self, vendor: Vendor, aliases: tuple[str, ...], module: Any, environment: Changes) -> None:
         import torch
 
         self.vendor = vendor
@@ -30,6 +32,7 @@ class Context:
         self.active = True
         self.device_type: str | None = vendor.device_type
         self.module = module
+        self.environment = environment
         self.log = logging.getLogger("flagos_shim")
         self._device = torch.device
         self.devices = DeviceTable(aliases, self.make_device)

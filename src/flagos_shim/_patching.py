@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 
 from ._context import Context
 from ._importhook import when_imported
-from ._slots import Constructor, delete_type_name, set_type_name
+from ._slots import Constructor, ExceptionSlots, delete_type_name, set_type_name
 from .failures import PatchError
 
 Build = Callable[[Context, Any], Any]
@@ -35,7 +35,7 @@ class Patch:
 
     ``also`` names other places that hold the same original.  ``verb`` is "wrap" (a function around the original),
     "replace" (another object), "provide" (the name may be absent), "construct" (``build(ctx, type)`` returns a
-    rewriter of constructor arguments) or "enrol" (the target is a list, set or dict of torch's; ``build`` returns the
+    rewriter of constructor arguments), "install" (``build`` returns an installer of C slots) or "enrol" (the target is a list, set or dict of torch's; ``build`` returns the
     item, or the ``(key, value)`` pair).  An ``optional`` target is absent on some supported torch or plugin.
     """
 
@@ -83,6 +83,10 @@ class Surface:
             return build
 
         return declare
+
+    def install(self, target: str) -> Callable[[Build], Build]:
+        """Declare an object with ``install``, ``covered`` and ``restore`` for what only C slots can change."""
+        return self._declare("install", target, (), False)
 
     def discover(self, find: Callable[[Context], Iterable[Patch]]) -> Callable[[Context], Iterable[Patch]]:
         """Declare a function that finds further patches on the torch and plugin at hand."""
@@ -179,10 +183,11 @@ class Ledger:
                     continue
                 raise PatchError(f"the target {target} is not there")
             entry = Entry(surface, target, patch.why, owner, name, own, None, original=original)
-            if patch.verb == "construct":
-                constructor = Constructor(original, patch.build(self.ctx, original), patch.probe)
-                constructor.install()
-                entry.undo = functools.partial(_undo_constructor, constructor)
+            if patch.verb in ("construct", "install"):
+                built = patch.build(self.ctx, original)
+                installer = Constructor(original, built, patch.probe) if patch.verb == "construct" else built
+                installer.install()
+                entry.undo = functools.partial(_uninstall, installer)
             elif patch.verb == "enrol":
                 entry.undo = _enrol(original, patch.build(self.ctx, original))
             else:
@@ -305,10 +310,10 @@ def _dress(new: Any, original: Any, target: str) -> None:
     new.__wrapped__ = original
 
 
-def _undo_constructor(constructor: Constructor) -> bool:
-    if constructor.covered():
+def _uninstall(installer: Constructor | ExceptionSlots) -> bool:
+    if installer.covered():
         return False
-    constructor.restore()
+    installer.restore()
     return True
 
 

@@ -121,3 +121,58 @@ class Constructor:
             delete_type_name(self.owner, "__new__")
         else:
             set_type_name(self.owner, "__new__", self._found_new)
+
+
+class ExceptionSlots:
+    """``__new__`` and ``__init__`` of a builtin exception class, replaced by functions written in Python.
+
+    C code raises by calling the class (``PyErr_SetString`` -> ``RuntimeError(text)``), so this sees every exception of
+    exactly that class as it comes to be, and costs nothing where none does.
+    """
+
+    _OFFSETS = (("__new__", _TP_NEW_OFFSET), ("__init__", _TP_NEW_OFFSET - 16))
+
+    def __init__(self, owner: type[BaseException], **replacements: Any) -> None:
+        """Args: owner: the class; replacements: ``new`` and ``init``, plain functions of ``(cls or self, *args)``.
+
+        Raises:
+            PatchError: the slots cannot be verified here.
+        """
+
+        class _Model:
+            def __new__(cls) -> Any:
+                return object.__new__(cls)
+
+            def __init__(self) -> None:
+                pass
+
+        reason = supported()
+        if reason is not None:
+            raise PatchError(f"The constructor of {owner.__name__} cannot be replaced: {reason}.")
+        self.owner = owner
+        self._parts: list[tuple[str, Any, Any, ctypes.c_void_p, int | None, int | None]] = []
+        for name, offset in self._OFFSETS:
+            slot = ctypes.c_void_p.from_address(id(owner) + offset)
+            ours = ctypes.c_void_p.from_address(id(_Model) + offset).value
+            expected = ctypes.c_void_p.from_address(id(BaseException) + offset).value
+            if slot.value != expected or slot.value == ours:
+                raise PatchError(f"{name} of {owner.__name__} is not at the expected place, or replaced already.")
+            function = replacements[name.strip("_")]
+            new = staticmethod(function) if name == "__new__" else function
+            self._parts.append((name, type_dict(owner)[name], new, slot, slot.value, ours))
+
+    def install(self) -> None:
+        """Put the functions in."""
+        for name, _, new, slot, _, ours in self._parts:
+            set_type_name(self.owner, name, new)
+            slot.value = ours
+
+    def covered(self) -> bool:
+        """True where somebody else has replaced one of them since."""
+        return any(type_dict(self.owner).get(name) is not new for name, _, new, *_ in self._parts)
+
+    def restore(self) -> None:
+        """Put the class's own back."""
+        for name, found, _, slot, value, _ in self._parts:
+            slot.value = value
+            set_type_name(self.owner, name, found)

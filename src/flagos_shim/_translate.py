@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .errors import ErrorCode, ErrorRule, Raises, lookup
@@ -52,7 +52,6 @@ class Verdict:
     rule: ErrorRule
     code: str
     entry: ErrorCode
-    raises: Raises
 
     @property
     def sentence(self) -> str:
@@ -82,15 +81,19 @@ def classify(
     for rule in rules:
         if rule.exception and rule.exception != exception:
             continue
-        if _compiled(rule.pattern).search(text) is None:
+        if _compiled(rule.pattern).match(text) is None:
             continue
         code, entry = _code_in(text, rule, codes)
         if entry is None:
-            return Verdict(rule, code or rule.default.code, rule.default, rule.default.raises)
-        if rule.final:
-            return Verdict(rule, code, entry if entry.decisive else rule.default, rule.default.raises)
-        return Verdict(rule, code, entry, entry.raises)
+            return Verdict(rule, code, rule.default)
+        if rule.final and not (entry.decisive and _alike(entry, rule.default)):
+            entry = replace(rule.default, name=entry.name)
+        return Verdict(rule, code, entry)
     return None
+
+
+def _alike(one: ErrorCode, other: ErrorCode) -> bool:
+    return (one.raises, one.category) == (other.raises, other.category)
 
 
 def _code_in(text: str, rule: ErrorRule, codes: Mapping[str, ErrorCode]) -> tuple[str, ErrorCode | None]:
@@ -124,7 +127,7 @@ def translate(
     if not text or _quotes_another(exc, text):
         return exc
     verdict = _verdict(exc, text, rules, codes)
-    if verdict is None or verdict.raises == "unchanged":
+    if verdict is None or verdict.entry.raises == "unchanged":
         return exc
     return _build(exc, text, verdict, vendor_name)
 
@@ -159,22 +162,18 @@ def carried_text(text: str) -> str:
     """The text of the exception that one of torch's carriers brought, or ``text`` itself when there is no carrier."""
     if _CARRIER.match(text) is None:
         return text
-    last = None
-    for last in _TRACEBACK.finditer(text):
-        pass
-    raised = _RAISED.search(text, last.end()) if last is not None else None
+    tracebacks = list(_TRACEBACK.finditer(text))
+    raised = _RAISED.search(text, tracebacks[-1].end()) if tracebacks else None
     return text if raised is None else text[raised.end() :].rstrip("\n")
 
 
 def _build(exc: BaseException, text: str, verdict: Verdict, vendor_name: str) -> BaseException:
-    if verdict.raises == "out_of_memory":
-        message = _begin_with_out_of_memory(text)
-    else:
-        message = f"{verdict.sentence}. {text}"
-    new = _class_for(verdict.raises, type(exc))(message)
-    category = verdict.rule.default.category if verdict.rule.final else verdict.entry.category
-    new.__dict__.update(vendor=vendor_name, vendor_code=verdict.code, category=category, hint=verdict.hint)
-    if verdict.raises == "accelerator" and verdict.code.isdigit():
+    raises = verdict.entry.raises
+    oom = raises == "out_of_memory"
+    message = _begin_with_out_of_memory(text) if oom else f"{verdict.sentence}. {text}"
+    new = _class_for(raises, type(exc))(message)
+    new.__dict__.update(vendor=vendor_name, vendor_code=verdict.code, category=verdict.entry.category, hint=verdict.hint)
+    if raises == "accelerator" and verdict.code.isdigit():
         new.__dict__["error_code"] = int(verdict.code)  # what torch itself sets on an AcceleratorError
     if verdict.hint and sys.version_info >= (3, 11):
         new.add_note(f"Hint: {verdict.hint}")
@@ -185,9 +184,9 @@ def _build(exc: BaseException, text: str, verdict: Verdict, vendor_name: str) ->
 def _class_for(raises: Raises, given: type[BaseException]) -> type[BaseException]:
     torch = sys.modules.get("torch")
     distributed = sys.modules.get("torch.distributed")
+    older = getattr(getattr(torch, "cuda", None), "OutOfMemoryError", RuntimeError)  # torch 2.4 and older
     known: dict[Raises, type[BaseException]] = {
-        "out_of_memory": getattr(torch, "OutOfMemoryError", None)
-        or getattr(getattr(torch, "cuda", None), "OutOfMemoryError", RuntimeError),
+        "out_of_memory": getattr(torch, "OutOfMemoryError", older),
         "accelerator": getattr(torch, "AcceleratorError", RuntimeError),  # torch 2.8 and newer
         "distributed": getattr(distributed, "DistBackendError", RuntimeError),
         "not_implemented": NotImplementedError,
@@ -201,9 +200,9 @@ def normalise_out_of_memory(text: str) -> str:
     """The text of an out-of-memory error in the words that programs look for.
 
     ``CUDA out of memory. Tried to allocate 72.00 MiB. <text>``; the size is the vendor's own. Accelerate looks for
-    ``CUDA out of memory.``, Lightning, toma and Ray for ``CUDA`` and ``out of memory``, each in the only argument. A text
-    that begins so already, that speaks of host memory, or that no allocator wrote comes back as it is; so this can be
-    applied wherever an out-of-memory error is constructed.
+    ``CUDA out of memory.``, Lightning, toma and Ray for ``CUDA`` and ``out of memory``, each in the only argument. A
+    text that begins so already, that speaks of host memory, or that no allocator wrote comes back as it is; so this
+    can be applied wherever an out-of-memory error is constructed.
     """
     if text.startswith(_OOM_BEGINS) or _HOST_OOM.search(text) or not _DEVICE_OOM.search(text):
         return text

@@ -4,9 +4,10 @@ A vendor's plugin reports its errors as text. This module holds the two kinds of
 exception of torch's own class: :class:`ErrorRule` recognises a text, :class:`ErrorCode` says what a code in it means.
 Nothing here imports torch, and a vendor author writes data only; see :class:`ErrorRule` for how.
 
-**The contract on a translated exception.** Its class is torch's (``torch.OutOfMemoryError``, ``torch.AcceleratorError``,
-``torch.distributed.DistBackendError``, ``NotImplementedError``, ``RuntimeError``; all of them are RuntimeErrors), it has
-one argument, ``__cause__`` is the exception as the plugin raised it, and it has the attributes of :class:`DeviceError`:
+**The contract on a translated exception.** Its class is torch's (``torch.OutOfMemoryError``,
+``torch.AcceleratorError``, ``torch.distributed.DistBackendError``, ``NotImplementedError``, ``RuntimeError``; all of
+them are RuntimeErrors), it has one argument, ``__cause__`` is the exception as the plugin raised it, and it has the
+attributes of :class:`DeviceError`:
 
 * ``vendor``: the back end's name, e.g. ``"ascend"``;
 * ``vendor_code``: the code as the vendor prints it, always a string: ``"507035"``, ``"EL0004"``, ``"ERR00100"``,
@@ -76,13 +77,15 @@ class ErrorRule:
     How to write one. Copy a real text out of a log, and find the words in it that only the vendor writes.
 
     * ``name``: short, for tests and the documentation.
-    * ``pattern``: a regular expression, searched in the text (``re.MULTILINE`` is off). Anchor it with ``\\A`` wherever
-      the vendor's words stand first, so that a user's own sentence which quotes them is not taken for the device's.
+    * ``pattern``: a regular expression that must match at the *beginning* of the text, so that a user's own sentence
+      which quotes the vendor's words is not taken for the device's. Where the telling words really stand further on,
+      begin it with ``[\\s\\S]*?``.
     * ``default``: what the error is when the text holds no code that the vendor's table knows.
     * ``codes``: regular expressions with one group each (``re.MULTILINE`` is on), the most telling first; what a group
       holds is looked up in the vendor's table. The first decisive code wins, else the first one found.
     * ``scope``: put before a code when looking it up, for numbers that mean something else elsewhere (``"HCCL:"``).
-    * ``final``: True where class and category are the rule's whatever code stands in the text.
+    * ``final``: True where class and category are the rule's whatever code stands in the text; a code's own sentence is
+      then used only if it is of the same class and category.
     * ``hint``, ``hint_zh``: added to the code's remedy (e.g. how to get the true place of an asynchronous error).
     * ``exception``: the rule applies only to exceptions whose class has this name.
 

@@ -9,6 +9,7 @@ SURFACES = (
     "serialization",
     "amp",
     "flagos",
+    "exceptions",
 )
 
 # On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.

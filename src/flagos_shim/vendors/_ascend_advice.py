@@ -9,7 +9,7 @@ _LOG_ZH = "请查看 CANN 日志中最早的一条错误（~/ascend/log；或 ex
 
 PARAMETER = Advice(
     "An argument of a runtime call is outside what the call accepts.",
-    "Check shapes, data types, device and stream of the failing call; export ASCEND_LAUNCH_BLOCKING=1 shows which it is.",
+    "Check shapes, data types, device and stream of the failing call; ASCEND_LAUNCH_BLOCKING=1 shows which it is.",
     "运行时接口收到了不允许的参数。",
     "请检查出错调用的形状、数据类型、设备和流；设置 ASCEND_LAUNCH_BLOCKING=1 可定位到具体调用。",
 )
@@ -39,7 +39,7 @@ CAPTURE = Advice(
 )
 FILE = Advice(
     "A file or a configuration that CANN needs is missing, unreadable or not of the form this release expects.",
-    "Check path and permissions, source set_env.sh of the CANN that is in use, and reinstall it if the file is damaged.",
+    "Check path and permissions, source set_env.sh of the CANN in use, and reinstall it if the file is damaged.",
     "CANN 需要的文件或配置缺失、不可读，或与当前版本要求的格式不符。",
     "请检查路径与权限，对所用 CANN 执行 source set_env.sh；文件损坏时请重新安装。",
 )
@@ -59,16 +59,17 @@ MEMORY = Advice(
 )
 RESOURCE = Advice(
     "The device has run out of streams, events, queues or another counted resource.",
-    "Reuse streams and events instead of creating new ones, delete what is no longer used, run fewer processes per chip.",
+    "Reuse streams and events instead of creating new ones, delete those no longer used, run fewer processes a chip.",
     "设备上的流、事件、队列等资源已用尽。",
     "请复用流和事件，删除不再使用的对象，并减少每张卡上的进程数。",
 )
 OPERATOR = Advice(
     "This CANN release, or this chip, has no kernel for the operator with these data types or shapes.",
-    "Upgrade CANN and its kernels package (both must fit the chip), use another data type, or leave the operator to the "
-    "CPU by unsetting TORCH_NPU_FALLBACK_CPU_DISABLE.",
+    "Upgrade CANN and its kernels package (both must fit the chip), use another data type, or leave the operator to "
+    "the CPU by unsetting TORCH_NPU_FALLBACK_CPU_DISABLE.",
     "当前 CANN 版本或芯片没有该算子在此数据类型或形状下的实现。",
-    "请升级 CANN 及其 kernels 包（两者须与芯片匹配），更换数据类型，或取消 TORCH_NPU_FALLBACK_CPU_DISABLE 让算子回退到 CPU。",
+    "请升级 CANN 及其 kernels 包（两者须与芯片匹配），更换数据类型，"
+    "或取消 TORCH_NPU_FALLBACK_CPU_DISABLE 让算子回退到 CPU。",
 )
 UNSUPPORTED = Advice(
     "The driver, firmware or chip does not offer this function.",
@@ -86,7 +87,7 @@ KERNEL = Advice(
 )
 AICPU = Advice(
     "An operator that runs on the AI CPU failed; most often an index in gather, scatter or embedding is out of range.",
-    "Check index tensors against the sizes they index (run once with ASCEND_LAUNCH_BLOCKING=1), then restart the process.",
+    "Check index tensors against the sizes they index (ASCEND_LAUNCH_BLOCKING=1 names the operator), then restart.",
     "在 AI CPU 上运行的算子失败，最常见的是 gather、scatter 或 embedding 的索引越界。",
     "请检查索引张量是否越界（设置 ASCEND_LAUNCH_BLOCKING=1 运行一次），然后重启进程。",
 )
@@ -111,7 +112,7 @@ PERMISSION = Advice(
 )
 DEVICE_LOST = Advice(
     "The device does not answer: not started, reset, taken by another container, or broken.",
-    "Check it with npu-smi info and npu-smi info -t health -i ID; reset the card or restart the machine if it is not OK.",
+    "Check it with npu-smi info and npu-smi info -t health -i ID; reset the card or the machine if it is not OK.",
     "设备无响应：未启动、被复位、被其他容器占用或已损坏。",
     "请用 npu-smi info 和 npu-smi info -t health -i ID 检查；状态异常时复位该卡或重启机器。",
 )
@@ -148,8 +149,8 @@ COLLECTIVE = Advice(
 )
 PEER = Advice(
     "Another rank did not come in time: it died, it hangs, it is much slower, or the network between them is broken.",
-    "Look at the other ranks' logs for the earliest error; check HCCL_IF_IP, HCCL_SOCKET_IFNAME and the firewall; raise "
-    "HCCL_CONNECT_TIMEOUT or HCCL_EXEC_TIMEOUT if ranks are merely slow.",
+    "Look at the other ranks' logs for the earliest error; check HCCL_IF_IP, HCCL_SOCKET_IFNAME and the firewall; "
+    "raise HCCL_CONNECT_TIMEOUT or HCCL_EXEC_TIMEOUT if ranks are merely slow.",
     "其他 rank 未按时到达：已退出、挂死、明显较慢，或网络不通。",
     "请查看其他 rank 日志中最早的错误；检查 HCCL_IF_IP、HCCL_SOCKET_IFNAME 与防火墙；"
     "若只是较慢，请调大 HCCL_CONNECT_TIMEOUT 或 HCCL_EXEC_TIMEOUT。",

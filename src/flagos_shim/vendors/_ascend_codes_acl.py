@@ -1,7 +1,7 @@
-"""Ascend ACL codes (100xxx to 500xxx), graph engine codes and aclnn return codes: number, public name, meaning. Data only.
+"""Ascend ACL codes (100xxx to 500xxx), graph engine and aclnn return codes: number, public name, meaning. Data only.
 
-Numbers and names are those of CANN's public headers (``acl_base_rt.h``, ``ge_error_codes.h``) and of its documentation of
-aclnn return codes; the wording is this project's own.
+Numbers and names are those of CANN's public headers (``acl_base_rt.h``, ``ge_error_codes.h``) and of its documentation
+of aclnn return codes; the wording is this project's own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CANN's E-codes, torch_npu's ERR codes, HCCL results and the words that stand for a hardware fault. Data only.
 
-Codes and titles of the E-codes are those CANN prints and documents; ERRxxyyy is module xx and kind yyy of torch_npu; HCCL
-results are those of the public header ``hccl_types.h``. The wording is this project's own.
+Codes and titles of the E-codes are those CANN prints and documents; ERRxxyyy is module xx and kind yyy of torch_npu;
+HCCL results are those of the public header ``hccl_types.h``. The wording is this project's own.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ _FATAL_WORDS = group("fatal", "accelerator", advice.HARDWARE, (
     ("SUSPECT REMOTE ERROR", "", "Suspected fault of a remote device", "疑似远端设备故障"),
 ))  # fmt: skip
 
-_MODULES = (("00", "PTA"), ("01", "OPS"), ("02", "DIST"), ("03", "GRAPH"), ("04", "PROF"))
+_MODULES = ("00", "01", "02", "03", "04")  # PTA (torch_npu itself), OPS, DIST, GRAPH, PROF
 _KINDS: tuple[tuple[str, Category, Raises, Advice, str, str, bool], ...] = (
     ("001", "parameter", "runtime", advice.CHECKED, "Invalid argument", "参数无效", True),
     ("002", "parameter", "runtime", advice.CHECKED, "Invalid type", "类型无效", True),
@@ -177,12 +177,12 @@ _KINDS: tuple[tuple[str, Category, Raises, Advice, str, str, bool], ...] = (
 
 
 def _err_codes() -> dict[str, ErrorCode]:
-    """ERRxxyyy for every module and kind; what matters is the kind, the module is the name torch_npu prints."""
-    return code_table(*(
-        group(category, raises, shared, tuple((f"ERR{module}{kind}", "", summary, summary_zh) for module, _ in _MODULES),
-              decisive=decisive)
-        for kind, category, raises, shared, summary, summary_zh, decisive in _KINDS
-    ))  # fmt: skip
+    """ERRxxyyy for every module and kind; what an error means depends on the kind alone."""
+    tables = []
+    for kind, category, raises, shared, summary, summary_zh, decisive in _KINDS:
+        rows = tuple((f"ERR{module}{kind}", "", summary, summary_zh) for module in _MODULES)
+        tables.append(group(category, raises, shared, rows, decisive=decisive))
+    return code_table(*tables)
 
 
 CANN_CODES = code_table(_E_CODES, _COLLECTIVE_CODES, _HCCL, _FATAL_WORDS, _err_codes())

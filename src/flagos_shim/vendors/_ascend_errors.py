@@ -1,12 +1,12 @@
 """How errors of torch_npu and CANN read, and what they mean: ``ERRORS`` and ``ERROR_CODES`` of the Ascend vendor.
 
-Shapes from Ascend/pytorch (NPUException.h, NPUQueue.cpp, NPUCachingAllocator.cpp, ProcessGroupHCCL.cpp) and from reports
-of users; both the old builds that raise a plain RuntimeError for everything and the new ones are covered.
+Shapes from Ascend/pytorch (NPUException.h, NPUQueue.cpp, NPUCachingAllocator.cpp, ProcessGroupHCCL.cpp) and from
+reports of users; both the old builds that raise a plain RuntimeError for everything and the new ones are covered.
 """
 
 from __future__ import annotations
 
-from ..errors import ErrorRule, code_table
+from ..errors import Advice, ErrorRule, code_table
 from . import _ascend_advice as advice
 from . import _common_rules as common
 from ._ascend_codes_acl import ACL_CODES
@@ -16,23 +16,25 @@ from ._ascend_codes_runtime import RUNTIME_CODES
 ERROR_CODES = code_table(ACL_CODES, RUNTIME_CODES, CANN_CODES)
 
 # "<func>:<file>:<line> " before the words; absent in torch_npu's compact output.
-_PLACE = r"\A\s*(?:\S+:\S+:\d+ )?\s*"
+_PLACE = r"\s*(?:\S+:\S+:\d+ )?\s*"
 _CALL = _PLACE + r"(?:NPU|OPS) function error:"
 _HCCL_CALL = _PLACE + r"(?:HCCL function error:|OPS function error: Hc(?:cl|om)\w+)"
-_QUEUE = r"\AThe Inner error is reported as above\. +The process exits for this inner error"
+_QUEUE = r"The Inner error is reported as above\. +The process exits for this inner error"
 _HCCL_QUEUE = _QUEUE + r",\s+and the current working operator name is Hc(?:cl|om)\w+"
-_TRAILER = r"\[ERROR\] [\d:\-]+ \(PID:\d+, Device:-?\d+, RankID:-?\d+\) ERR\d{5} (?:PTA|OPS|DIST|GRAPH|PROF) "
+_TRAILER = r"[\s\S]*?\[ERROR\] [\d:\-]+ \(PID:\d+, Device:-?\d+, RankID:-?\d+\) ERR\d{5} (?:PTA|OPS|DIST|GRAPH|PROF) "
 # CANN's own text with nothing of torch_npu around it: "EZ9999: …", "[PID: 7] <date> Invalid_Argument(EE1001): …".
-_CANN_TEXT = r"\A\s*(?:\[PID: ?\d+\] [\d.:\-]+ )?(?:\w+\()?E[A-Z]\d{4}\)?:? "
-_CANN_OLD_TEXT = r"\A\s*E[1-9]\d{4}:? (?=[\s\S]*(?:\[PID: ?\d+\]|Inner Error|TraceBack \(most recent|Solution:))"
-_ANY = rf"(?:{_CALL}|{_HCCL_CALL}|{_QUEUE}|{_CANN_TEXT}|\ACANN error: )"
+_CANN_TEXT = r"\s*(?:\[PID: ?\d+\] [\d.:\-]+ )?(?:\w+\()?E[A-Z]\d{4}\)?:? "
+_CANN_OLD_TEXT = r"\s*E[1-9]\d{4}:? (?=[\s\S]*(?:\[PID: ?\d+\]|Inner Error|TraceBack \(most recent|Solution:))"
+_ANY = rf"(?:{_CALL}|{_HCCL_CALL}|{_QUEUE}|{_CANN_TEXT}|CANN error: )"
 
 _NUMBER = r"error code(?: is|:) ?(\d+)"
 _E_LINE = r"^\s*(?:\[PID: ?\d+\] [\d.:\-]+ )?(E[A-Z1-9]\d{4})\b(?= *[:\[])"
 _E_BRACKETS = r"\((E[A-Z0-9]\d{4})\)"
 _ERR = r"\b(ERR\d{5})\b"
-_FATAL = "FORCE STOP|UCE ERROR|HBM MULTI BIT ECC ERROR|SUSPECT MEM ERROR|HCCS LINK ERROR|UB LINK ERROR|HCCL OP RETRY FAILED"
-_FATAL += "|SUSPECT REMOTE ERROR"
+_FATAL = (
+    "FORCE STOP|UCE ERROR|HBM MULTI BIT ECC ERROR|SUSPECT MEM ERROR|HCCS LINK ERROR|UB LINK ERROR"
+    "|HCCL OP RETRY FAILED|SUSPECT REMOTE ERROR"
+)
 _RUNTIME_RESULT = r"runtime result = (\d+)"
 
 _ASYNC = "The failing line may be earlier than shown: run once with ASCEND_LAUNCH_BLOCKING=1 to see the true one."
@@ -40,29 +42,29 @@ _ASYNC_ZH = "出错位置可能早于堆栈所示：请设置 ASCEND_LAUNCH_BLOC
 
 _HOST_MEMORY = common.described(
     "resource", "unchanged", "Out of host memory", "主机内存不足",
-    (
+    Advice(
         "The host, not the device, has no memory left for pinned buffers.",
         "Use fewer DataLoader workers, a smaller prefetch_factor or pin_memory=False, or a machine with more memory.",
         "主机（而非设备）没有足够内存用于锁页缓冲区。",
         "请减少 DataLoader worker 数、减小 prefetch_factor 或设置 pin_memory=False，或使用内存更大的机器。",
     ),
 )  # fmt: skip
-_DEVICE_ERROR = common.described("execution", "accelerator", "Device error", "设备错误", tuple(advice.INTERNAL))
-_MEMORY_ERROR = common.described("resource", "out_of_memory", "Out of device memory", "设备内存不足", tuple(advice.MEMORY))
-_FATAL_ERROR = common.described("fatal", "accelerator", "Device fault", "设备故障", tuple(advice.HARDWARE))
+_DEVICE_ERROR = common.described("execution", "accelerator", "Device error", "设备错误", advice.INTERNAL)
+_MEMORY_ERROR = common.described("resource", "out_of_memory", "Out of device memory", "设备内存不足", advice.MEMORY)
+_FATAL_ERROR = common.described("fatal", "accelerator", "Device fault", "设备故障", advice.HARDWARE)
 _COLLECTIVE_ERROR = common.described(
-    "execution", "distributed", "Collective operation failed", "集合通信失败", tuple(advice.COLLECTIVE)
+    "execution", "distributed", "Collective operation failed", "集合通信失败", advice.COLLECTIVE
 )
 _OPERATOR_ERROR = common.described(
-    "parameter", "not_implemented", "Operator not supported", "算子不支持", tuple(advice.OPERATOR)
+    "parameter", "not_implemented", "Operator not supported", "算子不支持", advice.OPERATOR
 )
-_REFUSED = common.described("parameter", "runtime", "Invalid argument", "参数无效", tuple(advice.CHECKED))
+_REFUSED = common.described("parameter", "runtime", "Invalid argument", "参数无效", advice.CHECKED)
 _DTYPE = common.described(
-    "parameter", "runtime", "Data type not supported by collectives", "集合通信不支持该数据类型", tuple(advice.RANKS_DIFFER)
+    "parameter", "runtime", "Data type not supported by collectives", "集合通信不支持该类型", advice.RANKS_DIFFER
 )
 _LIBRARY = common.described(
     "parameter", "unchanged", "CANN is not found", "找不到 CANN",
-    (
+    Advice(
         "A library of CANN that torch_npu needs cannot be loaded: CANN is not installed or its environment is not set.",
         "Run 'source /usr/local/Ascend/ascend-toolkit/set_env.sh' (or the set_env.sh of your CANN) in this shell.",
         "torch_npu 依赖的 CANN 库无法加载：未安装 CANN 或未设置环境变量。",
@@ -73,12 +75,12 @@ _LIBRARY = common.described(
 ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule(
         "host out of memory",
-        r"\AMalloc pin memory failed, host out of memory|\A[^\n]*\b[Aa]clrtMallocHost\w*[^\n]*error code is [23]0\d{4}",
+        r"Malloc pin memory failed, host out of memory|[^\n]*\b[Aa]clrtMallocHost\w*[^\n]*error code is [23]0\d{4}",
         _HOST_MEMORY,
     ),
     ErrorRule(
         "missing library",
-        r"\A(?:ImportError: )?lib(?:hccl|ascendcl|acl_op_compiler|ge_runner|graph|atb)\.so: cannot open shared object",
+        r"(?:ImportError: )?lib(?:hccl|ascendcl|acl_op_compiler|ge_runner|graph|atb)\.so: cannot open shared object",
         _LIBRARY,
     ),
     common.out_of_memory("NPU"),
@@ -98,21 +100,21 @@ ERRORS: tuple[ErrorRule, ...] = (
     ),
     ErrorRule(
         "kernel for the data type missing",
-        rf"(?:{_ANY}|\Acall aclnn)(?=[\s\S]*not implemented for DT_\w+)",
+        rf"(?:{_ANY}|call aclnn)(?=[\s\S]*not implemented for DT_\w+)",
         _OPERATOR_ERROR,
         codes=(_NUMBER, _E_LINE, _E_BRACKETS),
         final=True,
     ),
     ErrorRule(
         "collective call failed",
-        rf"{_HCCL_CALL}|{_HCCL_QUEUE}|\A\[ERROR\] HCCL error in: |\AHCCL error in: ",
+        rf"{_HCCL_CALL}|{_HCCL_QUEUE}|\[ERROR\] HCCL error in: |HCCL error in: ",
         _COLLECTIVE_ERROR,
         codes=(_E_LINE, _E_BRACKETS, _NUMBER, _ERR),
         scope="HCCL:",
     ),
     ErrorRule(
         "collective failed on the device",
-        rf"(?:{_ANY})(?=[\s\S]*(?:^\s*|\()E[IJ]\d{{4}}\b)".replace("(?:^\\s*|\\()", "(?:\\n\\s*|\\A\\s*|\\()"),
+        r"(?=[\s\S]*\bE[IJ]\d{4}\b)" + _ANY,
         _COLLECTIVE_ERROR,
         codes=(r"\b(E[IJ]\d{4})\b", _NUMBER),
         hint=_ASYNC,
@@ -120,15 +122,15 @@ ERRORS: tuple[ErrorRule, ...] = (
     ),
     ErrorRule("asynchronous error", _QUEUE, _DEVICE_ERROR, (_NUMBER, _E_LINE, _E_BRACKETS, _RUNTIME_RESULT, _ERR),
               hint=_ASYNC, hint_zh=_ASYNC_ZH),
-    ErrorRule("call failed", rf"{_CALL}|\AACL stream synchronize failed", _DEVICE_ERROR,
+    ErrorRule("call failed", rf"{_CALL}|ACL stream synchronize failed", _DEVICE_ERROR,
               (_NUMBER, _E_LINE, _E_BRACKETS, _ERR)),
-    ErrorRule("operator call failed", r"\Acall aclnn\w+ failed", _DEVICE_ERROR,
+    ErrorRule("operator call failed", r"call aclnn\w+ failed", _DEVICE_ERROR,
               (_NUMBER, _E_LINE, r"detail: ?(E[A-Z1-9]\d{4})\b", _E_BRACKETS, _ERR)),
-    ErrorRule("operator not in this CANN", r"\Aaclnn\w+(?: or aclnn\w+)? not in \S*libopapi", _OPERATOR_ERROR,
+    ErrorRule("operator not in this CANN", r"aclnn\w+(?: or aclnn\w+)? not in \S*libopapi", _OPERATOR_ERROR,
               (_ERR,), final=True),
     ErrorRule(
         "operator fallback forbidden",
-        r"\AThe operator '[^'\n]+' would execute its main computation on CPU through dispatcher backend fallback",
+        r"The operator '[^'\n]+' would execute its main computation on CPU through dispatcher backend fallback",
         _OPERATOR_ERROR,
         (_ERR,),
         final=True,
@@ -140,9 +142,9 @@ ERRORS: tuple[ErrorRule, ...] = (
     common.no_device("NPUs"),
     common.forked("NPU"),
     common.watchdog("HCCL"),
-    ErrorRule("collective data type", r"\A(?:HCCL [\w ]*|Unsupported data type for [HL]CCL[^\n]*)"
-              r"(?:: Unsupported data type|\Z|\n)", _DTYPE, (_ERR,), final=True),
-    ErrorRule("CANN text", rf"{_CANN_TEXT}|{_CANN_OLD_TEXT}|\ACANN error: |\A\s*CANN Inner Error\. ", _DEVICE_ERROR,
+    ErrorRule("collective data type", r"HCCL [\w ]+: Unsupported data type|Unsupported data type for [HL]CCL process group",
+              _DTYPE, (_ERR,), final=True),
+    ErrorRule("CANN text", rf"{_CANN_TEXT}|{_CANN_OLD_TEXT}|CANN error: |\s*CANN Inner Error\. ", _DEVICE_ERROR,
               (_NUMBER, _E_LINE, _E_BRACKETS)),
     # Anything else that torch_npu itself raised: it signs its errors.
     ErrorRule("signed by torch_npu", _TRAILER, _REFUSED, (_NUMBER, _E_LINE, _E_BRACKETS, _ERR)),

@@ -20,7 +20,7 @@ JSON_FILE = "cnmon_info.json"
 
 _BORDER = re.compile(r"[\s|+=-]*")
 _DRIVER = re.compile(r"\bDriver\s+(\S+)")
-_PAIR = re.compile(r"(N/A|[^/]*)/\s*(N/A|[^/]*)", re.IGNORECASE)
+_PAIR = re.compile(r"(N/A|[^/]*?)\s*/\s*(N/A|[^/]*)", re.IGNORECASE)
 _COMMAND = re.compile(r"(.*?)\s+(N/A|-|[0-9.]+\s*[A-Za-z]+)", re.IGNORECASE)
 _WANTED = frozenset(("card", "name", "bus-id", "driver", "util", "temp", "pwr:usage/cap", "memory-usage"))
 

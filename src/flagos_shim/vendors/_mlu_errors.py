@@ -22,12 +22,6 @@ _EXECUTION = Advice(
     "设备上的算子执行失败，常因索引越界；设备上下文已不可继续使用。",
     "请检查索引张量是否越界，查看错误之前的 CNDRV 日志，并重启进程。",
 )
-_MEMORY = Advice(
-    common.OUT_OF_MEMORY.cause, common.OUT_OF_MEMORY.remedy, common.OUT_OF_MEMORY.cause_zh, common.OUT_OF_MEMORY.remedy_zh
-)
-_OPERATOR = Advice(
-    common.NOT_SUPPORTED.cause, common.NOT_SUPPORTED.remedy, common.NOT_SUPPORTED.cause_zh, common.NOT_SUPPORTED.remedy_zh
-)
 _DEVICE = Advice(
     "The driver or the device does not answer as expected: not started, busy, reset, or driver and Neuware do not fit.",
     "Check the card with cnmon, compare the driver's release with the one Neuware asks for, and restart the process.",
@@ -51,20 +45,20 @@ ERROR_CODES = code_table(
     group("parameter", "accelerator", _ARGUMENT, (
         ("CNRT error: invalid argument", "cnrtErrorArgsInvalid", "Invalid argument", "参数无效"),
         ("CNRT error: invalid device ordinal", "cnrtErrorDeviceInvalid", "Invalid device ordinal", "设备编号无效"),
-        ("CNRT error: invalid memcpy direction", "cnrtErrorMemcpyDirectionInvalid", "Invalid copy direction", "拷贝方向无效"),
-        ("CNRT error: invalid resource handle", "cnrtErrorInvalidResourceHandle", "Invalid resource handle", "资源句柄无效"),
+        ("CNRT error: invalid memcpy direction", "cnrtErrorMemcpyDirectionInvalid", "Invalid direction", "方向无效"),
+        ("CNRT error: invalid resource handle", "cnrtErrorInvalidResourceHandle", "Invalid handle", "句柄无效"),
         ("CNDRV error: invalid argument", "CN_ERROR_INVALID_VALUE", "Invalid argument", "参数无效"),
         ("CNDRV error: CN_ERROR_INVALID_VALUE", "", "Invalid argument", "参数无效"),
     )),
     group("fatal", "accelerator", _DEVICE, (
-        ("CNRT error: failed to call the driver-api function", "cnrtErrorCndrvFuncCall", "Driver call failed", "驱动接口调用失败"),
+        ("CNRT error: failed to call the driver-api function", "cnrtErrorCndrvFuncCall", "Driver failed", "驱动失败"),
         ("CNRT error: no device", "cnrtErrorNoDevice", "Device not available", "没有可用设备"),
         ("CNDRV error: initialization error", "CN_ERROR_NOT_INITIALIZED", "Driver not initialised", "驱动未初始化"),
     )),
-    group("resource", "out_of_memory", _MEMORY, (
+    group("resource", "out_of_memory", common.MEMORY, (
         ("CNRT error: out of memory", "cnrtErrorNoMem", "Out of device memory", "设备内存不足"),
         ("CNDRV error: CN_MEMORY_ERROR_OUT_OF_MEMORY", "", "Out of device memory", "设备内存不足"),
-        ("CNDRV error: device has no memory to alloc", "CN_MEMORY_ERROR_OUT_OF_MEMORY", "Out of device memory", "设备内存不足"),
+        ("CNDRV error: device has no memory to alloc", "CN_MEMORY_ERROR_OUT_OF_MEMORY", "Out of memory", "内存不足"),
         ("CNNL_STATUS_ALLOC_FAILED", "", "Out of device memory", "设备内存不足"),
         ("MLUOP_STATUS_ALLOC_FAILED", "", "Out of device memory", "设备内存不足"),
     )),
@@ -72,7 +66,7 @@ ERROR_CODES = code_table(
         ("CNNL_STATUS_BAD_PARAM", "", "Invalid operator argument", "算子参数无效"),
         ("MLUOP_STATUS_BAD_PARAM", "", "Invalid operator argument", "算子参数无效"),
     )),
-    group("parameter", "not_implemented", _OPERATOR, (
+    group("parameter", "not_implemented", common.OPERATOR, (
         ("CNNL_STATUS_NOT_SUPPORTED", "", "Operator not supported", "算子不支持"),
         ("CNNL_STATUS_ARCH_MISMATCH", "", "Operator not supported on this chip", "芯片架构不支持该算子"),
         ("MLUOP_STATUS_NOT_SUPPORTED", "", "Operator not supported", "算子不支持"),
@@ -93,44 +87,47 @@ ERROR_CODES = code_table(
     ), decisive=False),
 )  # fmt: skip
 
-_TEXTS = (_INNER.cause, _INNER.remedy, _INNER.cause_zh, _INNER.remedy_zh)
-_RUNTIME = common.described("execution", "accelerator", "Device runtime error", "设备运行时错误", _TEXTS)
-_LIBRARY = common.described("execution", "runtime", "Operator library error", "算子库错误", _TEXTS)
-_KERNEL = common.described("execution", "accelerator", "Kernel failed", "算子执行失败", tuple(_EXECUTION))
-_BAD = common.described("parameter", "accelerator", "Invalid argument", "参数无效", tuple(_ARGUMENT))
+_RUNTIME = common.described("execution", "accelerator", "Device runtime error", "设备运行时错误", _INNER)
+_LIBRARY = common.described("execution", "runtime", "Operator library error", "算子库错误", _INNER)
+_KERNEL = common.described("execution", "accelerator", "Kernel failed", "算子执行失败", _EXECUTION)
+_BAD = common.described("parameter", "accelerator", "Invalid argument", "参数无效", _ARGUMENT)
 _HOST = common.described(
     "resource", "unchanged", "Out of host memory", "主机内存不足",
-    (
+    Advice(
         "The host, not the device, has no memory left.",
         "Use fewer DataLoader workers or pin_memory=False, or a machine with more memory.",
         "主机（而非设备）内存不足。",
         "请减少 DataLoader worker 数或设置 pin_memory=False，或使用内存更大的机器。",
     ),
 )  # fmt: skip
-_GROUP = common.described("execution", "distributed", "Collective operation failed", "集合通信失败", tuple(_COLLECTIVE))
-_GROUP_ARGUMENT = common.described("parameter", "runtime", "Invalid argument of a collective", "集合通信参数无效", tuple(_ARGUMENT))
+_GROUP = common.described("execution", "distributed", "Collective operation failed", "集合通信失败", _COLLECTIVE)
+_GROUP_ARGUMENT = common.described(
+    "parameter", "runtime", "Invalid argument of a collective", "集合通信参数无效", _ARGUMENT
+)
 
 _CODE = r"\A((?:CNRT|CNDRV|CNDEV) error: [^\n(]*?)\.?(?: \(API:|\n|\Z)"
 _NAME = r"\b((?:CNNL|MLUOP|CN)_[A-Z_]+)\b"
-_DRIVER = r"\A(?:CNRT|CNDRV|CNDEV) error: "
+_DRIVER = r"(?:CNRT|CNDRV|CNDEV) error: "
 
 ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule("host out of memory", _DRIVER + r"[^\n]*(?:host|system) memory", _HOST, (_CODE,)),
     common.out_of_memory("MLU|CNRT"),
     ErrorRule("runtime out of memory",
-              _DRIVER + r"[^\n]*(?:out of memory|OUT_OF_MEMORY|no (?:sufficient )?memory|(?:not enough|insufficient)[^\n]*memory)",
+              _DRIVER + r"[^\n]*(?:out of memory|OUT_OF_\w*MEMORY|no (?:sufficient )?memory|(?:not enough|insufficient)"
+              r"[^\n]*memory)",
               common.OUT_OF_MEMORY, (_CODE,), final=True),
-    ErrorRule("runtime refused an argument", _DRIVER + r"(?:invalid|illegal (?:argument|value|parameter))", _BAD, (_CODE,)),
+    ErrorRule("runtime refused an argument", _DRIVER + r"(?:invalid|illegal (?:argument|value|parameter))", _BAD,
+              (_CODE,)),
     ErrorRule("runtime lacks a feature", _DRIVER + r"[^\n]*not support", common.NOT_SUPPORTED, (_CODE,)),
-    ErrorRule("kernel failed", _DRIVER + r"[^\n]*(?:illegal|trap|assert|kernel|invoke|INVOKE|time ?out|TIMEOUT)", _KERNEL,
-              (_NAME, _CODE)),
+    ErrorRule("kernel failed", _DRIVER + r"[^\n]*(?:illegal|trap|assert|kernel|invoke|INVOKE|time ?out|TIMEOUT)",
+              _KERNEL, (_NAME, _CODE)),
     ErrorRule("runtime error", _DRIVER, _RUNTIME, (_NAME, _CODE)),
-    ErrorRule("operator library error", r"\A(?:CNNL|MLUOPS?) error: ", _LIBRARY,
+    ErrorRule("operator library error", r"(?:CNNL|MLUOPS?) error: ", _LIBRARY,
               (_NAME, r"\A((?:CNNL|MLUOPS?) error: [^\n(]*?)\.?(?: \(API:|\n|\Z)")),
-    ErrorRule("check_error", r"\A[^\n]*\(\d+\)\Z", _RUNTIME, (r"\((\d+)\)\Z",), exception="CnrtError"),
-    ErrorRule("collective call failed", r"\ACNCL error in: ", _GROUP),
+    ErrorRule("check_error", r"[^\n]*\(\d+\)\Z", _RUNTIME, (r"\((\d+)\)\Z",), exception="CnrtError"),
+    ErrorRule("collective call failed", r"CNCL error in: ", _GROUP),
     common.watchdog("CNCL"),
-    ErrorRule("collective argument", r"\A(?:Unconvertible CNCL type|CNCL only supports MLU tensors)", _GROUP_ARGUMENT),
+    ErrorRule("collective argument", r"(?:Unconvertible CNCL type|CNCL only supports MLU tensors)", _GROUP_ARGUMENT),
     common.operator_not_supported("MLU", r"\w*PrivateUse1|\w*MLU|mlu"),
     common.bad_ordinal(),
     common.no_device("MLU devices|MLUs"),

@@ -4,6 +4,7 @@ Attested by the torch_npu 2.13.0 wheel (names), Ascend/pytorch sources (variable
 """
 
 from ..vendor import Probe, Vendor
+from ._ascend_errors import ERROR_CODES, ERRORS
 
 VENDOR = Vendor(
     name="ascend",
@@ -26,6 +27,8 @@ VENDOR = Vendor(
     collective="hccl",
     compile_backend="npu",
     renames={"CUDAGraph": "NPUGraph"},
+    errors=ERRORS,
+    error_codes=ERROR_CODES,
     conflicts={
         "torch_npu.contrib.transfer_to_npu": "remove `from torch_npu.contrib import transfer_to_npu` "
         "and unset TORCH_TRANSFER_TO_NPU"

@@ -22,7 +22,7 @@ STORAGE = frozenset(
     + ("_reshape_alias", "unfold", "squeeze", "view_as_real", "view_as_complex", "_copy_from", "_copy_from_and_resize")
     + ("to", "resize_", "resize_as_", "_resize_output_", "set_", "is_set_to", "data", "record_stream", "is_pinned")
     + ("_local_scalar_dense", "pin_memory", "_pin_memory", "_lazy_clone", "_has_compatible_shallow_copy_type")
-    + ("resize_as_sparse_",)
+    + ("resize_as_sparse_", "as_strided_", "squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "detach_")
 )
 SPECIAL: dict[str, Callable[..., Any]] = {
     "native_dropout": special.native_dropout,
@@ -34,7 +34,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
 # torch_npu gives these a derivative of its own, made of operators that do not exist here.
 DIFFERENTIABLE = (
     *("lstm.input", "lstm.data", "gru.input", "gru.data", "lstm_cell", "gru_cell"),
-    *("scaled_dot_product_attention", "_weight_norm", "stft"),
+    *("scaled_dot_product_attention", "_weight_norm", "stft", "binary_cross_entropy_with_logits", "kl_div", "l1_loss"),
+    *("renorm", "repeat_interleave.self_Tensor", "repeat_interleave.self_int"),
 )
 _OVERRIDE = {"allow_override": True} if "allow_override" in inspect.signature(torch.library.Library.impl).parameters else {}
 _libraries: list[torch.library.Library] = []

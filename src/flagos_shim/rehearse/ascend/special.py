@@ -9,12 +9,22 @@ import torch
 
 from .host_memory import adopt, device_of, host_view, to_device, to_host
 
+_empty = torch.ops.aten.empty_strided.default._op
+
 
 def copy_(dst: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     """Copy between any two of NPU and CPU tensors; the copy is complete on return."""
     host = dst if dst.is_cpu else host_view(dst)
     host.copy_(src if src.is_cpu else host_view(src))
     return dst
+
+
+def _strides(x: torch.Tensor, memory_format: torch.memory_format | None) -> tuple[int, ...]:
+    """Return the strides that a copy of ``x`` has."""
+    wanted = memory_format or torch.preserve_format
+    if x.is_contiguous() and wanted in (torch.preserve_format, torch.contiguous_format):
+        return x.stride()
+    return torch.empty_like(x if x.is_cpu else host_view(x), memory_format=wanted).stride()
 
 
 def to_copy(
@@ -28,20 +38,14 @@ def to_copy(
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
     """Return a copy of ``x`` with another dtype, device or order of memory."""
-    pinned = {"pin_memory": True} if pin_memory and device is not None and device.type == "cpu" else {}
-    out = torch.empty_like(
-        x,
-        dtype=dtype or x.dtype,
-        device=device or x.device,
-        memory_format=memory_format or torch.preserve_format,
-        **pinned,  # type: ignore[arg-type]
-    )
-    return copy_(out, x)
+    options: dict[str, Any] = {"pin_memory": True} if pin_memory else {}
+    strides = _strides(x, memory_format)
+    return copy_(_empty(x.size(), strides, dtype=dtype or x.dtype, device=device or x.device, **options), x)
 
 
 def clone(x: torch.Tensor, *, memory_format: torch.memory_format | None = None) -> torch.Tensor:
     """Return a copy of ``x``."""
-    return copy_(torch.empty_like(x, memory_format=memory_format or torch.preserve_format), x)
+    return copy_(_empty(x.size(), _strides(x, memory_format), dtype=x.dtype, device=x.device), x)
 
 
 def contiguous(x: torch.Tensor, *, memory_format: torch.memory_format = torch.contiguous_format) -> torch.Tensor:

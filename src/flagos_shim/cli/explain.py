@@ -1,0 +1,185 @@
+"""``flagos-diagnose --explain``: what an error code, or a text out of a log, means and what to do about it.
+
+:func:`explain` finds the answers, :func:`main` prints them. Works without torch and without any plugin, so that a log
+can be read on another machine than the one that failed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .._translate import classify
+from ..errors import ErrorCode, ErrorRule, Explanation, lookup
+from ..vendors._ascend_errors import ERROR_CODES as _ASCEND_CODES
+from ..vendors._ascend_errors import ERRORS as _ASCEND
+from ..vendors._mlu_errors import ERROR_CODES as _MLU_CODES
+from ..vendors._mlu_errors import ERRORS as _MLU
+from ..vendors._other_errors import FLAGOS_ERROR_CODES, FLAGOS_ERRORS, GCU_ERRORS, MUSA_ERRORS, XPU_ERRORS
+
+
+@dataclass(frozen=True)
+class Source:
+    """One vendor's error data, as :func:`explain` needs it."""
+
+    vendor: str
+    rules: Sequence[ErrorRule]
+    codes: Mapping[str, ErrorCode] = field(default_factory=dict)
+
+
+SOURCES = (
+    Source("ascend", _ASCEND, _ASCEND_CODES),
+    Source("mlu", _MLU, _MLU_CODES),
+    Source("musa", MUSA_ERRORS),
+    Source("gcu", GCU_ERRORS),
+    Source("xpu", XPU_ERRORS),
+    Source("flagos", FLAGOS_ERRORS, FLAGOS_ERROR_CODES),
+)
+
+SHOWN_CLASS = {
+    "out_of_memory": "torch.cuda.OutOfMemoryError",
+    "accelerator": "torch.AcceleratorError (RuntimeError before torch 2.8)",
+    "not_implemented": "NotImplementedError",
+    "distributed": "torch.distributed.DistBackendError",
+    "runtime": "RuntimeError",
+    "unchanged": "left as it is",
+}
+# Where a code stands in running text: a number only after words that announce one (a step count is no code).
+_IN_TEXT = re.compile(
+    r"(?:error ?code(?: is|:|=)?|errno:?|result ?=|aclnnStatus=|\bret(?:Code)? ?=) ?(\d{1,6})\b"
+    r"|\b(E[A-Z]\d{4}|E[1-9]\d{4}(?=:)|ERR\d{5}|[A-Z]+(?:_[A-Z0-9]+){2,})\b"
+)
+_COLLECTIVE = re.compile(r"\bHCCL function error|\bOPS function error: Hc(?:cl|om)")
+_RAISED = re.compile(r"\b\w*(?:Error|Exception): ")
+# A log is read line by line; an error's own text is never longer than this.
+_MOST_LINES, _MOST_CHARACTERS = 5000, 6000
+
+
+def explain(query: str, lang: str = "en", sources: Sequence[Source] = SOURCES) -> list[Explanation]:
+    """What ``query`` means, the most telling answer first; an empty list when nothing in it is known.
+
+    ``query`` is a code as printed (``507035``, ``EL0004``, ``ERR00100``, ``CNNL_STATUS_BAD_PARAM``), a public name
+    (``ACL_ERROR_INVALID_PARAM``), or any text with errors in it, such as a whole log. ``lang`` is ``"en"`` or ``"zh"``.
+    Raises ValueError for another language.
+    """
+    if lang not in ("en", "zh"):
+        raise ValueError(f"explain: language {lang!r} is not known; give 'en' or 'zh'")
+    query = query.strip()
+    found = list(_named(query, sources)) or list(_in_text(query, sources))
+    found.sort(key=lambda answer: not answer[2].decisive)
+    seen: set[tuple[str, str, str]] = set()
+    answers: list[Explanation] = []
+    for vendor, code, entry, hint, hint_zh in found:
+        key = (vendor, code, entry.summary)
+        if key not in seen:
+            seen.add(key)
+            answers.append(_explanation(vendor, code, entry, hint_zh if lang == "zh" else hint, lang))
+    return answers
+
+
+_Found = tuple[str, str, ErrorCode, str, str]
+
+
+def _named(query: str, sources: Sequence[Source]) -> Iterator[_Found]:
+    """The query is a code or a public name and nothing else."""
+    wanted = query.upper()
+    for source in sources:
+        exact = [
+            entry
+            for key, entry in source.codes.items()
+            if wanted in (key.upper(), entry.code.upper(), entry.name.upper()) and "*" not in key
+        ]
+        for entry in exact:
+            yield source.vendor, entry.code, entry, "", ""
+        if not exact and re.fullmatch(r"\d{6}|E[A-Z1-9]\d{4}", wanted):
+            family = lookup(wanted, source.codes)
+            if family is not None:
+                yield source.vendor, wanted, family, "", ""
+
+
+def _in_text(text: str, sources: Sequence[Source]) -> Iterator[_Found]:
+    for source in sources:
+        yield from _by_rules(text, source)
+        names = {entry.name: entry for entry in source.codes.values() if entry.name}
+        for match in _IN_TEXT.finditer(text):
+            number, token = match.groups()
+            scope = ""
+            if number is not None and _COLLECTIVE.search(text, max(0, match.start() - 300), match.start()):
+                scope = "HCCL:"
+            code = number or token
+            entry = lookup(code, source.codes, scope) or names.get(code)
+            if entry is not None:
+                yield source.vendor, code if entry.name != code else entry.code, entry, "", ""
+
+
+def _by_rules(text: str, source: Source) -> Iterator[_Found]:
+    """Errors without a code: try the rules wherever an error's text may begin, in a log with anything before it."""
+    offset = 0
+    for line in text.splitlines(keepends=True)[:_MOST_LINES]:
+        for start in {offset + len(line) - len(line.lstrip()), *(offset + m.end() for m in _RAISED.finditer(line))}:
+            verdict = classify(text[start : start + _MOST_CHARACTERS], source.rules, source.codes)
+            if verdict is not None:
+                yield source.vendor, verdict.code, verdict.entry, verdict.rule.hint, verdict.rule.hint_zh
+        offset += len(line)
+
+
+def _explanation(vendor: str, code: str, entry: ErrorCode, hint: str, lang: str) -> Explanation:
+    chinese = lang == "zh"
+    return Explanation(
+        vendor=vendor,
+        code=code,
+        name=entry.name,
+        category=entry.category,
+        raises=entry.raises,
+        meaning=entry.summary_zh if chinese else entry.summary,
+        cause=entry.cause_zh if chinese else entry.cause,
+        remedy=" ".join(part for part in (entry.remedy_zh if chinese else entry.remedy, hint) if part),
+        lang=lang,
+    )
+
+
+def render(english: Explanation, chinese: Explanation) -> str:
+    """One answer as plain text, English first."""
+    title = ", ".join(part for part in (english.code, english.name) if part) or english.meaning
+    return "\n".join(
+        (
+            f"{title} ({english.vendor})",
+            f"  Meaning:   {english.meaning}",
+            f"  Cause:     {english.cause}",
+            f"  Remedy:    {english.remedy}",
+            f"  Category:  {english.category}",
+            f"  Raised as: {SHOWN_CLASS[english.raises]}",
+            f"  含义：{chinese.meaning}",
+            f"  原因：{chinese.cause}",
+            f"  处理：{chinese.remedy}",
+        )
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what the arguments mean; ``-`` reads a log from standard input. Returns 0, 1 for unknown, 2 for misuse."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words:
+        print("explain: give an error code, a line of a log in quotes, or - to read a log from stdin", file=sys.stderr)
+        return 2
+    query = sys.stdin.read() if words == ["-"] else " ".join(words)
+    answers = list(zip(explain(query, "en"), explain(query, "zh")))
+    if not answers:
+        shown = query.strip()
+        shown = shown if len(shown) <= 60 else f"{shown[:60]}… ({len(shown)} characters)"
+        print(
+            f"Unknown: {shown!r} holds no error code or error text that is known here.\n"
+            "Expected a code such as 507035, EL0004, ERR00100, ACL_ERROR_INVALID_PARAM or CNNL_STATUS_BAD_PARAM, or "
+            "the text of an error.\n"
+            "Try the whole log: flagos-diagnose --explain - < train.log",
+            file=sys.stderr,
+        )
+        return 1
+    print("\n\n".join(render(english, chinese) for english, chinese in answers))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

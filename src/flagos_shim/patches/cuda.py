@@ -1,0 +1,198 @@
+"""``torch.cuda``: one closed group, applied together or not at all.
+
+The module objects stay; every name in them is decided by ``_coverage.decide``.  This file declares the core: which
+devices there are, which is current, when the device comes up.  The other ``cuda_*`` files declare the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .. import _environment
+from .._context import Context
+from .._coverage import decide
+from .._cuda_names import find, index_of, stand_in
+from .._patching import Patch, Surface
+from . import (  # noqa: F401  (importing them makes their declarations)
+    cuda_comm,
+    cuda_device,
+    cuda_graphs,
+    cuda_memory,
+    cuda_nvtx,
+    cuda_random,
+    cuda_streams,
+    cuda_switches,
+    cuda_telemetry,
+    cuda_types,
+)
+
+surface = Surface("cuda")
+surface.discover(cuda_types.tensor_types)
+surface.discover(cuda_comm.parallel)
+surface.discover(cuda_streams.vendor_classes)
+surface.discover(cuda_graphs.vendor_classes)
+
+
+@surface.discover
+def names(ctx: Context) -> Iterator[Patch]:
+    """Every public name of torch.cuda and its submodules, found on the installed torch."""
+    for decision in list(decide(ctx)):
+        if decision.patch is not None:
+            yield decision.patch
+
+
+@surface.discover
+def start(ctx: Context) -> Iterator[Patch]:
+    """The plugin comes up with the cards that CUDA_VISIBLE_DEVICES names at that moment."""
+    if find(ctx, "_lazy_init") is None or ctx.vendor.package is None:
+        return
+
+    def build(ctx: Context, original: Any) -> Any:
+        def _lazy_init() -> Any:
+            refresh(ctx)
+            return original()
+
+        return _lazy_init
+
+    yield Patch(f"{ctx.module.__name__}:_lazy_init", build, (start.__doc__ or "").strip())
+
+
+def refresh(ctx: Context) -> None:
+    """Bring the vendor's list of visible cards up to date, as long as no device has been used."""
+    if ctx.active and not ctx.module.is_initialized():
+        _environment.carry_visible_devices(ctx.vendor, ctx.environment)
+
+
+@stand_in("torch.cuda:device_count")
+def device_count(ctx: Context, original: Any) -> Any:
+    """the cards that CUDA_VISIBLE_DEVICES leaves"""
+    count = ctx.module.device_count
+
+    def device_count() -> int:
+        if not ctx.active:
+            return int(original())
+        refresh(ctx)
+        return int(count())
+
+    return device_count
+
+
+@stand_in("torch.cuda:is_available")
+def is_available(ctx: Context, original: Any) -> Any:
+    """true where there is a device; asking starts nothing"""
+    available = ctx.module.is_available
+
+    def is_available() -> bool:
+        if not ctx.active:
+            return bool(original())
+        refresh(ctx)
+        return bool(available())
+
+    return is_available
+
+
+@stand_in("torch.cuda:is_initialized")
+def is_initialized(ctx: Context, original: Any) -> Any:
+    """whether the plugin has started the device"""
+    initialized = ctx.module.is_initialized
+
+    def is_initialized() -> bool:
+        return bool(initialized() if ctx.active else original())
+
+    return is_initialized
+
+
+@stand_in("torch.cuda:_is_in_bad_fork")
+def is_in_bad_fork(ctx: Context, original: Any) -> Any:
+    """whether this is a fork of a process that had started the device"""
+    bad = find(ctx, "_is_in_bad_fork") or (lambda: False)
+
+    def _is_in_bad_fork() -> bool:
+        return bool(bad() if ctx.active else original())
+
+    return _is_in_bad_fork
+
+
+@stand_in("torch.cuda:_lazy_init")
+def lazy_init(ctx: Context, original: Any) -> Any:
+    """starts the device"""
+    begin = find(ctx, "_lazy_init") or ctx.module.init
+
+    def _lazy_init() -> None:
+        if not ctx.active:
+            original()
+            return
+        refresh(ctx)
+        begin()
+
+    return _lazy_init
+
+
+@stand_in("torch.cuda:_lazy_call")
+def lazy_call(ctx: Context, original: Any) -> Any:
+    """runs a function now, or when the device starts"""
+    later = find(ctx, "_lazy_call") or (lambda callback: callback())
+
+    def _lazy_call(callable: Any, **kwargs: Any) -> None:
+        if ctx.active:
+            later(callable)
+        else:
+            original(callable, **kwargs)
+
+    return _lazy_call
+
+
+@stand_in("torch.cuda._utils:_get_device_index")
+def get_device_index(ctx: Context, original: Any) -> Any:
+    """the ordinal in a device of any spelling"""
+
+    def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> Any:
+        if not ctx.active or (allow_cpu and str(getattr(device, "type", device)) == "cpu"):
+            return original(device, optional, allow_cpu)
+        import torch
+
+        if device.__class__ is torch.cuda.device:
+            return device.idx
+        index = ctx.ordinal(device)
+        if index is not None:
+            return index
+        if not optional:
+            raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+        return ctx.module.current_device()
+
+    return _get_device_index
+
+
+@stand_in("torch.cuda:set_device")
+def set_device(ctx: Context, original: Any) -> Any:
+    """an ordinal, a string or a device; one without index leaves the current device as it is"""
+
+    def set_device(device: Any) -> None:
+        if not ctx.active:
+            original(device)
+            return
+        index = index_of(ctx, device)
+        if index is None:
+            raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+        if index >= 0:
+            ctx.module.set_device(index)
+
+    return set_device
+
+
+@stand_in("torch.cuda:_exchange_device", "torch.cuda:_maybe_exchange_device")
+def exchange_device(ctx: Context, original: Any) -> Any:
+    """sets the current device and returns the one before; `torch.cuda.device` stands on it"""
+
+    def _exchange_device(device: int) -> int:
+        if not ctx.active:
+            return int(original(device))
+        if device < 0:
+            return -1
+        before = int(ctx.module.current_device())
+        if device != before:
+            ctx.module.set_device(index_of(ctx, device))
+        return before
+
+    return _exchange_device

@@ -1,0 +1,91 @@
+"""Compiles the device (``../csrc``) once into a cache and loads it as an extension module.
+
+The compiler is called directly: torch's own ``cpp_extension.load`` would need ninja, and imports setuptools in every
+process.  The cache key covers sources, torch, Python and compiler, so a changed file builds a new library beside the
+old one.  ``PRETEND_CACHE`` names the folder (default: ``flagos_shim_pretend`` in the user's cache), ``CXX`` the compiler.
+"""
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.machinery
+import importlib.util
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from types import ModuleType
+from typing import List
+
+import torch
+
+MODULE = "_pretend_C"
+CSRC = Path(__file__).resolve().parent.parent / "csrc"
+
+
+def _flags() -> List[str]:
+    # torch/extension.h decides the C++ standard: 20 from torch 2.12 on, 17 before.
+    release = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    include = Path(torch.__file__).parent / "include"
+    return [
+        f"-std=c++{20 if release >= (2, 12) else 17}", "-O1", "-fPIC", "-fvisibility=hidden", "-w",
+        f"-DPRETEND_MODULE={MODULE}", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
+        f"-I{include}", f"-I{include / 'torch/csrc/api/include'}", f"-I{sysconfig.get_paths()['include']}",
+    ]
+
+
+def _folder(compiler: str) -> Path:
+    key = hashlib.sha256()
+    for source in sorted(CSRC.iterdir()):
+        key.update(source.name.encode() + source.read_bytes())
+    key.update(repr((torch.__version__, sys.version_info[:2], compiler, _flags())).encode())
+    cache = os.environ.get("PRETEND_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "flagos_shim_pretend")
+    return Path(cache) / key.hexdigest()[:16]
+
+
+def _run(command: List[str]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the pretend device does not compile:\n{shlex.join(command)}\n{done.stdout[-4000:]}")
+
+
+def library() -> Path:
+    """The path of the built library, building it first where the cache lacks it (one process does, others wait)."""
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    folder = _folder(repr(compiler))
+    target = folder / f"{MODULE}.so"
+    if target.exists():
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            return target
+        objects = []
+        for source in sorted(CSRC.glob("*.cpp")):
+            objects.append(str(folder / f"{source.stem}.o"))
+            _run([*compiler, *_flags(), "-c", str(source), "-o", objects[-1]])
+        libraries = Path(torch.__file__).parent / "lib"
+        unfinished = folder / f"{MODULE}.{os.getpid()}.tmp"
+        _run([*compiler, "-shared", *objects, "-o", str(unfinished), f"-L{libraries}", f"-Wl,-rpath,{libraries}",
+              "-ltorch", "-ltorch_cpu", "-lc10", "-ltorch_python"])
+        for name in objects:
+            os.unlink(name)
+        os.replace(unfinished, target)
+    return target
+
+
+def load() -> ModuleType:
+    """The extension module, from ``sys.modules`` if this process has it already."""
+    if MODULE not in sys.modules:
+        path = str(library())
+        loader = importlib.machinery.ExtensionFileLoader(MODULE, path)
+        spec = importlib.util.spec_from_file_location(MODULE, path, loader=loader)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[MODULE] = module
+        loader.exec_module(module)
+    return sys.modules[MODULE]

@@ -1,0 +1,86 @@
+// What Python sees of the device.
+#include "pretend.h"
+
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/utils/pybind.h>
+
+namespace pretend {
+
+void bind_backend(pybind11::module& m);  // backend.cpp
+
+namespace {
+
+namespace py = pybind11;
+
+py::list snapshot() {
+  py::list out;
+  for (const SegmentView& segment : memory_snapshot()) {
+    py::list blocks;
+    size_t used = 0, requested = 0;
+    for (const BlockView& block : segment.blocks) {
+      py::dict entry;
+      entry["address"] = reinterpret_cast<uintptr_t>(block.address);
+      entry["size"] = block.size;
+      entry["requested_size"] = block.requested;
+      entry["state"] = block.used ? "active_allocated" : "inactive";
+      entry["frames"] = py::list();
+      blocks.append(entry);
+      used += block.used ? block.size : 0;
+      requested += block.requested;
+    }
+    py::dict entry;
+    entry["device"] = segment.device;
+    entry["address"] = reinterpret_cast<uintptr_t>(segment.address);
+    entry["total_size"] = segment.size;
+    entry["allocated_size"] = used;
+    entry["active_size"] = used;
+    entry["requested_size"] = requested;
+    entry["stream"] = 0;
+    entry["segment_type"] = segment.large ? "large" : "small";
+    entry["segment_pool_id"] = py::make_tuple(0, 0);
+    entry["is_expandable"] = false;
+    entry["frames"] = py::list();
+    entry["blocks"] = blocks;
+    out.append(entry);
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace pretend
+
+PYBIND11_MODULE(PRETEND_MODULE, m) {
+  using namespace pretend;
+  py::class_<Settings>(m, "Settings")
+      .def_readwrite("devices", &Settings::devices)
+      .def_readwrite("visible_variables", &Settings::visible_variables)
+      .def_readwrite("memory", &Settings::memory)
+      .def_readwrite("caching", &Settings::caching)
+      .def_readwrite("strict", &Settings::strict)
+      .def_readwrite("rescue", &Settings::rescue)
+      .def_readwrite("wide_collectives", &Settings::wide_collectives)
+      .def_readwrite("max_split", &Settings::max_split)
+      .def_readwrite("texts", &Settings::texts)
+      .def_readwrite("failures", &Settings::failures)
+      .def_readwrite("unsupported", &Settings::unsupported);
+  m.def("settings", &settings, py::return_value_policy::reference);
+  m.def("visible_devices", &visible_devices);
+  m.def("enter_runtime", &enter_runtime);
+  m.def("runtime_entered", &runtime_entered);
+  m.def("maybe_fail", &maybe_fail);
+  m.def("current_device", &current_device);
+  m.def("set_device", &set_current_device);
+  m.def("synchronize", &synchronize_device, py::call_guard<py::gil_scoped_release>());
+  m.def("synchronize_count", &synchronize_count);
+  m.def("set_fraction", &set_fraction);
+  m.def("memory_snapshot", &snapshot);
+  m.def("memory_info", [](int device) { return device_allocator()->getMemoryInfo(static_cast<c10::DeviceIndex>(device)); });
+  m.def("raw_alloc", [](int device, size_t bytes) {
+    return reinterpret_cast<uintptr_t>(allocate_on(device, bytes).release_context());
+  });
+  m.def("raw_delete", [](uintptr_t address) { device_deleter()(reinterpret_cast<void*>(address)); });
+  m.def("default_generator", [](int index) {
+    return py::reinterpret_steal<py::object>(THPGenerator_initDefaultGenerator(default_generator(index)));
+  });
+  bind_backend(m);
+}
