@@ -32,7 +32,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=Path, help="the checkpoint that --mode eval reads")
     parser.add_argument("--resume", type=Path, help="a checkpoint to go on from; give the same seed, batch and length")
     parser.add_argument("--epochs", type=int, default=2, help="passes of --train-size images (default 2)")
-    parser.add_argument("--train-size", type=int, default=19_200, help="images an epoch; every epoch draws new ones")
+    parser.add_argument("--train-size", type=int, default=25_600, help="images an epoch; every epoch draws new ones")
     parser.add_argument("--steps", type=int, help="train for so many batches instead of --epochs")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)

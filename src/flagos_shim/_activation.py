@@ -9,9 +9,9 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from . import _device_type, _environment, _settings, registry
+from . import _device_type, _environment, _settings, _startup, registry, rehearse
 from ._context import Context
 from ._patching import Ledger, iterate
 from .failures import BackendUnavailableError, ConflictError, FlagosShimError
@@ -19,6 +19,25 @@ from .patches import IDENTITY_SURFACES, SURFACES
 from .vendor import Vendor
 
 _log = logging.getLogger("flagos_shim")
+
+
+class _Listening:
+    """The level of the logger that FLAGOS_LOG_LEVEL asks for, and stderr for a program that has set up no logging."""
+
+    def __init__(self, level: str | None) -> None:
+        self._before = _log.level
+        self._handler: logging.Handler | None = None
+        if level is not None:
+            _log.setLevel(level)
+            self._handler = logging.StreamHandler()
+            self._handler.setFormatter(logging.Formatter("flagos_shim %(levelname)s: %(message)s"))
+            self._handler.addFilter(lambda _record: not logging.getLogger().handlers)
+            _log.addHandler(self._handler)
+
+    def undo(self) -> None:
+        if self._handler is not None:
+            _log.removeHandler(self._handler)
+            _log.setLevel(self._before)
 
 
 @dataclass
@@ -30,7 +49,7 @@ class Activation:
     ledger: Ledger
     how: str
     environment: _environment.Changes
-    notes: list[str] = field(default_factory=list)
+    logging: _Listening
 
 
 class _State:
@@ -39,6 +58,7 @@ class _State:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.current: Activation | None = None
+        self.starting = False
 
 
 STATE = _State()
@@ -61,33 +81,43 @@ def activate(backend: str | None = None) -> None:
         ConflictError: another back end or another shim is active already.
         PatchError: a patch does not fit the installed torch; torch is as it was before.
     """
+    wanted = backend if backend is not None else _settings.BACKEND.read()
+    vendor = None if wanted is None or wanted.strip().lower() == "auto" else registry.resolve(wanted)
+    _import_torch()
     with STATE.lock:
-        wanted = backend if backend is not None else _settings.BACKEND.read()
-        if wanted is not None and wanted.lower() == "auto":
-            wanted = None
-        if STATE.current is not None:
-            if wanted is not None and wanted.lower() not in STATE.current.vendor.names:
-                raise ConflictError(
-                    f"The back end {STATE.current.vendor.name!r} is active, {wanted!r} was asked for. One back end a "
-                    "process: call flagos_shim.deactivate() first."
-                )
+        if STATE.starting:  # the plugin's own import asks for it again
             return
-        level = _settings.LOG_LEVEL.read()
-        if level is not None:
-            _log.setLevel(level)
-        if wanted is not None:
-            vendor, how = registry.resolve(wanted), "chosen"
-        else:
-            vendor, how = registry.detect(_settings.REHEARSE.read()), "detected"
-        STATE.current = _start(vendor, how)
-        _log.log(
-            logging.WARNING if how == "detected" and not vendor.indexed else logging.INFO,
-            "`cuda` means %s (%s), %s.", vendor.name, vendor.title, how,
-        )
+        active = STATE.current
+        if active is None:
+            STATE.starting = True
+            try:
+                STATE.current = _start(vendor)
+            finally:
+                STATE.starting = False
+        elif vendor is not None and vendor.name != active.vendor.name:
+            raise ConflictError(
+                f"The back end {active.vendor.name!r} is active, {wanted!r} was asked for. One back end a process: call "
+                "flagos_shim.deactivate() first."
+            )
 
 
-def _start(vendor: Vendor, how: str) -> Activation:
+def _import_torch() -> None:
+    """Import torch before the lock is taken: a thread that is importing torch may be on its way to the lock."""
+    if "torch" in sys.modules:
+        importlib.import_module("torch")
+        return
+    _startup.withdraw()  # what was asked for now counts, not what the environment says
+    with _startup.AutoloadSetAside():
+        importlib.import_module("torch")
+
+
+def _start(chosen: Vendor | None) -> Activation:
+    rehearsed = _settings.REHEARSE.read()
+    if rehearsed is not None:
+        rehearse.prepare(rehearsed, os.environ)
+    vendor, how = (chosen, "chosen") if chosen is not None else (registry.detect(rehearsed), "detected")
     _refuse_rivals(vendor)
+    listening = _Listening(_settings.LOG_LEVEL.read())
     changes = _environment.Changes()
     try:
         if vendor.prepare is not None:
@@ -103,7 +133,7 @@ def _start(vendor: Vendor, how: str) -> Activation:
                 if surface.name.startswith("cuda") and _settings.DISABLE_CUDA_SHIM.read():
                     continue
                 ledger.apply(surface)
-            ledger.rebind(skip=("torch", "flagos_shim", vendor.package or "torch"))
+            ledger.rebind(skip=_device_type.internal)
         except BaseException:
             ctx.close()
             ledger.undo()
@@ -112,12 +142,19 @@ def _start(vendor: Vendor, how: str) -> Activation:
         changes.set(_settings.BACKEND.name, vendor.name)
     except BaseException:
         changes.undo()
+        listening.undo()
         raise
-    return Activation(vendor, ctx, ledger, how, changes)
+    _log.log(
+        logging.WARNING if how == "detected" and not vendor.indexed else logging.INFO,
+        "`cuda` means %s (%s), %s.", vendor.name, vendor.title, how,
+    )  # fmt: skip
+    return Activation(vendor, ctx, ledger, how, changes, listening)
 
 
 def _import_plugin(vendor: Vendor) -> object:
     """Import the vendor's plugin and return its device module (None for a vendor without one)."""
+    if vendor.identity:
+        _require_cuda(vendor)
     if vendor.package is not None:
         registry.require(vendor)
         try:
@@ -136,7 +173,10 @@ def _import_plugin(vendor: Vendor) -> object:
     module = sys.modules.get(vendor.namespace)
     if module is None:
         module_name, _, name = vendor.namespace.rpartition(".")
-        module = getattr(importlib.import_module(module_name), name, None)
+        if vendor.package is None:
+            module = importlib.import_module(vendor.namespace)  # a device module that this package brings
+        else:
+            module = getattr(importlib.import_module(module_name), name, None)
     if module is None:
         raise BackendUnavailableError(
             f"The back end {vendor.name!r}: {vendor.package} was imported, but {vendor.namespace} is not there. "
@@ -151,6 +191,22 @@ def _import_plugin(vendor: Vendor) -> object:
     return module
 
 
+def _require_cuda(vendor: Vendor) -> None:
+    import torch
+
+    if torch.cuda.is_available() or (torch.backends.cuda.is_built() and _hidden(vendor)):
+        return
+    step = (
+        "torch.cuda finds no device; is the driver loaded, and recent enough for this torch?"
+        if torch.backends.cuda.is_built()
+        else "it was built for neither CUDA nor HIP. Install a build of torch that is."
+    )
+    raise BackendUnavailableError(
+        f"The back end {vendor.name!r}: torch {torch.__version__} has no {vendor.title} device: {step} "
+        f"{registry.ADVICE.format(name=vendor.name)}"
+    )
+
+
 def _hidden(vendor: Vendor) -> bool:
     """True where the environment says that a program is to see no card, or rehearses; then none is no failure."""
     if _settings.REHEARSE.read() is not None:
@@ -163,6 +219,7 @@ def _refuse_rivals(vendor: Vendor) -> None:
         "torchada": "remove `import torchada`",
         "torch_mlu.utils.gpu_migration": "remove `import torch_mlu.utils.gpu_migration`",
         "torch_fl": "remove `import torch_fl`: it is a device plugin of its own, and an alternative to this package",
+        **registry.conflicts(),
         **vendor.conflicts,
     }
     for module, remedy in rivals.items():
@@ -179,6 +236,7 @@ def deactivate() -> list[str]:
         The targets that somebody else has patched on top since; those are left in place, and the stand-ins below them
         behave as torch's own.
     """
+    _startup.withdraw()
     with STATE.lock:
         active, STATE.current = STATE.current, None
         if active is None:
@@ -188,6 +246,7 @@ def deactivate() -> list[str]:
         active.environment.undo()
         if covered:
             _log.warning("Left in place, since something else stands on top: %s", ", ".join(covered))
+        active.logging.undo()
         return covered
 
 

@@ -21,6 +21,7 @@ class Context:
         devices: device string -> interned ``torch.device``; see DeviceTable.
         module: the vendor's device module, e.g. ``torch.npu``; None where the vendor has none (cpu).
         environment: the variables that activation has set; the cards to see may be set again before the first use.
+        remembered: what a program has set on a switch that the vendor does not have, to be read back.
         active: False once deactivated; stand-ins that somebody still holds then behave as torch's own.
     """
 
@@ -33,6 +34,7 @@ class Context:
         self.device_type: str | None = vendor.device_type
         self.module = module
         self.environment = environment
+        self.remembered: dict[str, Any] = {}
         self.log = logging.getLogger("flagos_shim")
         self._device = torch.device
         self.devices = DeviceTable(aliases, self.make_device)

@@ -48,7 +48,7 @@ _OWN_FIRST = frozenset(
     (
         "device", "device_of", "_DeviceGuard", "StreamContext", "stream", "get_device_name", "get_device_capability",
         "_get_device", "_get_generator", "cudaStatus", "CudaError", "check_error", "cudart", "has_half", "has_magma",
-        "get_gencode_flags", "memory_summary", "AcceleratorError", "OutOfMemoryError",
+        "get_gencode_flags", "memory_summary", "AcceleratorError", "OutOfMemoryError", "nvtx.range",
     )
 )  # fmt: skip
 
@@ -165,7 +165,7 @@ def _decide(ctx: Context, places: tuple[str, ...], original: Any, dotted: str, d
     own_module = next((why for m, why in _OWN_MODULES.items() if module == m or module.startswith(m + ".")), None)
     if own_module is not None:
         return Decision(places, OWN, own_module or _WHY_OWN, None)
-    if short in _OWN_FIRST or (theirs is None and short in _OWN_ELSE):
+    if short in _OWN_FIRST or dotted in _OWN_FIRST or (theirs is None and short in _OWN_ELSE):
         return Decision(places, OWN, _WHY_OWN, None)
     if theirs is not None:
         return _decision(places, state, source, lambda c, o: _routed(c, o, theirs, dotted), _verb(original))

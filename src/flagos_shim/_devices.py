@@ -47,10 +47,13 @@ class DeviceTable(dict[str, Any]):
         self._make = make
 
     def __missing__(self, text: str) -> Any:
-        found = parse(text, self.aliases)
+        aliases = self.aliases
+        found = parse(text, aliases)
         value = text if found is None else self._make(found[1])
         if len(self) < _TABLE_LIMIT:
             self[text] = value
+            if self.aliases is not aliases:  # another thread has closed the table meanwhile
+                self.pop(text, None)
         return value
 
     def close(self) -> None:

@@ -10,26 +10,45 @@ from .vendor import Vendor
 _log = logging.getLogger("flagos_shim")
 
 
+# What was carried over is inherited by children together with CUDA's own variable, which a launcher may set anew for
+# each (one card a worker); this prefix tells them which value of the vendor's variable nobody but the shim has set.
+_CARRIED = "FLAGOS_SHIM_SET_"
+
+
 class Changes:
     """Variables that were set, and what they were before."""
 
     def __init__(self) -> None:
         self.before: dict[str, str | None] = {}
+        self.ours: dict[str, str] = {}
         self.carried: dict[str, str] = {}
+        self.visible: str | None = None
 
     def set(self, name: str, value: str) -> None:
         """Set a variable, remembering what it was the first time."""
         self.before.setdefault(name, os.environ.get(name))
-        os.environ[name] = value
+        self.ours[name] = os.environ[name] = value
+
+    def carry(self, source: str, target: str, value: str) -> None:
+        """Set the vendor's variable ``target`` for CUDA's ``source``, unless the user has set it to something."""
+        if os.environ.get(target) == os.environ.get(_CARRIED + target):
+            self.set(target, value)
+            self.set(_CARRIED + target, value)
+            self.carried[source] = target
 
     def undo(self) -> None:
-        """Put every variable back as it was."""
+        """Put every variable back as it was, but for those that somebody else has set since."""
         for name, value in self.before.items():
+            if os.environ.get(name) != self.ours[name]:
+                continue
             if value is None:
-                os.environ.pop(name, None)
+                del os.environ[name]
             else:
                 os.environ[name] = value
         self.before.clear()
+        self.ours.clear()
+        self.carried.clear()
+        self.visible = None
 
 
 def carry_over(vendor: Vendor, changes: Changes) -> None:
@@ -38,9 +57,8 @@ def carry_over(vendor: Vendor, changes: Changes) -> None:
         return
     for source, target in vendor.environment.items():
         value = os.environ.get(source)
-        if value is not None and target not in os.environ:
-            changes.set(target, value)
-            changes.carried[source] = target
+        if value is not None:
+            changes.carry(source, target, value)
     carry_visible_devices(vendor, changes)
 
 
@@ -50,19 +68,23 @@ def carry_visible_devices(vendor: Vendor, changes: Changes) -> None:
     A program may set it after importing torch, so a value carried over earlier is brought up to date.
     """
     target, value = vendor.visible_devices, os.environ.get("CUDA_VISIBLE_DEVICES")
-    if target is None or target == "CUDA_VISIBLE_DEVICES" or value is None:
+    if target in (None, "CUDA_VISIBLE_DEVICES") or value in (None, changes.visible):
         return
-    if target in os.environ and changes.carried.get("CUDA_VISIBLE_DEVICES") != target:
-        return
-    changes.set(target, visible_devices(value, vendor))
-    changes.carried["CUDA_VISIBLE_DEVICES"] = target
+    assert target is not None and value is not None
+    changes.visible = value
+    changes.carry("CUDA_VISIBLE_DEVICES", target, visible_devices(value, vendor))
 
 
 def visible_devices(value: str, vendor: Vendor) -> str:
     """The vendor's text for a value of CUDA_VISIBLE_DEVICES; as in CUDA, "-1" ends the list and "" means none."""
     cards: list[str] = []
     for item in (part.strip() for part in value.split(",")):
-        if not item.isdecimal():
+        if not (item.isascii() and item.isdecimal()):
+            if item not in ("", "-1"):
+                _log.warning(
+                    "CUDA_VISIBLE_DEVICES=%s: %r is no ordinal of a %s card; it ends the list, as in CUDA.",
+                    value, item, vendor.title,
+                )
             break
         cards.append(item)
     ordered = sorted(cards, key=int)

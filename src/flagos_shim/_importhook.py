@@ -1,4 +1,4 @@
-"""Run a function once, when a module has been imported; cancellable, and without importing anything itself.
+"""Calls back when a module has been imported; cancellable, and without importing anything itself.
 
 wrapt has post-import hooks, but they cannot be cancelled, and importing wrapt would be felt by an interpreter that
 never imports torch.  The finder stands in ``sys.meta_path`` only while somebody waits for a module.
@@ -6,102 +6,204 @@ never imports torch.  The finder stands in ``sys.meta_path`` only while somebody
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import sys
-import threading
-from types import ModuleType
-from typing import Callable, Optional
+from _thread import RLock, get_ident  # what `threading` is made of, which would be felt
 
-Callback = Callable[[ModuleType], None]
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` and `importlib.abc` would be felt by an interpreter that never imports torch
+    from contextlib import AbstractContextManager
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any, Callable
 
-_lock = threading.RLock()
-_waiting: dict[str, list[tuple[Optional[Callback], Callback]]] = {}
+    Callback = Callable[[ModuleType], None]
+    During = Callable[[], AbstractContextManager[None]]
 
 
-class _Loader(importlib.abc.Loader):
-    """The module's own loader, and afterwards the callbacks; then out of the way for good."""
+class _Wait:
+    """One request: what is to be in force while the module's code runs, and what to call afterwards."""
 
-    def __init__(self, name: str, loader: importlib.abc.Loader) -> None:
-        self.name = name
-        self.loader = loader
+    def __init__(self, after: Callback, during: During | None) -> None:
+        self.after = after
+        self.during = during
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self.loader.create_module(spec)
+
+_lock = RLock()
+_waiting: dict[str, list[_Wait]] = {}
+_first: dict[str, str] = {}
+
+
+class _Loader:
+    """The module's own loader, and afterwards the callbacks; then out of the way for good.
+
+    Until then a program may ask it (``importlib.util.find_spec("torch").loader``) for whatever the own one can do.
+    """
+
+    def __init__(self, name: str, loader: Any) -> None:
+        self._name = name
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_loader":  # a copy that is being made
+            raise AttributeError(name)
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        made: ModuleType | None = self._loader.create_module(spec)
+        return made
 
     def exec_module(self, module: ModuleType) -> None:
         with _lock:
-            callbacks = _waiting.pop(self.name, [])
+            waits = _waiting.pop(self._name, [])
             _withdraw_when_idle()
         if module.__spec__ is not None:
-            module.__spec__.loader = self.loader
-        module.__loader__ = self.loader
-        for before, _ in callbacks:
-            if before is not None:
-                before(module)
-        self.loader.exec_module(module)
-        for _, after in callbacks:
-            after(module)
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        try:
+            self._execute(module, waits)
+        except BaseException:
+            # A program that survives a failed import and tries again must not then get torch untouched.
+            with _lock:
+                _waiting.setdefault(self._name, [])[:0] = waits
+                _stand_by()
+            raise
+
+    def _execute(self, module: ModuleType, waits: list[_Wait]) -> None:
+        import contextlib
+
+        with contextlib.ExitStack() as stack:
+            for wait in waits:
+                if wait.during is not None:
+                    stack.enter_context(wait.during())
+            self._loader.exec_module(module)
+        for wait in waits:
+            wait.after(module)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Present:
+    """Stands for the loader of a module that is in ``sys.modules`` by the time its import comes to load it."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, _spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec
+
+
+class _Finder:
     def __init__(self) -> None:
-        self._looking = threading.local()
+        self._looking: set[tuple[int, str]] = set()
 
-    def find_spec(self, name: str, path: object = None, target: ModuleType | None = None) -> (
-        importlib.machinery.ModuleSpec | None
-    ):
-        if name not in _waiting or getattr(self._looking, "name", None) == name:
+    def find_spec(self, name: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Called by the import system; None for every module that nobody waits for."""
+        if name in _first:
+            return self._find_after(name, _first[name])
+        asked = (get_ident(), name)
+        if name not in _waiting or asked in self._looking:
             return None
-        self._looking.name = name
+        import importlib.util
+
+        self._looking.add(asked)
         try:
             spec = importlib.util.find_spec(name)
         finally:
-            self._looking.name = None
-        if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = _Loader(name, spec.loader)
+            self._looking.discard(asked)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = _Loader(name, spec.loader)  # type: ignore[assignment]
         return spec
+
+    def _find_after(self, name: str, first: str) -> ModuleSpec | None:
+        """Import ``first``; what waits for it may have imported ``name`` along, which must not run twice then."""
+        import importlib.util
+
+        with _lock:
+            _first.pop(name, None)
+        importlib.import_module(first)
+        module = sys.modules.get(name)
+        if module is None:
+            return None
+        # The import system takes the spec of a module that its finder has brought from the module.
+        module.__spec__ = importlib.util.spec_from_loader(name, _Present(module))  # type: ignore[arg-type]
+        return module.__spec__
 
 
 _finder = _Finder()
 
 
+def _stand_by() -> None:
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
 def _withdraw_when_idle() -> None:
-    if not _waiting and _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)
+    # A new list: another thread may be going through the old one, and would miss a finder if that shrank.
+    if not _waiting and not _first and _finder in sys.meta_path:
+        sys.meta_path = [finder for finder in sys.meta_path if finder is not _finder]
 
 
-def when_imported(name: str, after: Callback, before: Callback | None = None) -> Callable[[], None]:
+def importing(module: ModuleType) -> bool:
+    """True while the module's own code is still running."""
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def when_imported(name: str, after: Callback, during: During | None = None) -> Callable[[], None]:
     """Call ``after(module)`` as soon as ``name`` has been imported: at once where that is the case already.
+
+    Where another thread is importing it, this waits for that; where this very thread is, nothing can be told of the
+    end, and the call is made at once.  An ``after`` that raises makes the import fail, and stays for the next attempt.
 
     Args:
         name: absolute name of the module.
         after: called with the module when its own code has run.
-        before: called with the still empty module just before its own code runs; not called where it has run.
+        during: a context manager to be in force while its own code runs; unused where it has run.
 
     Returns:
         A function that cancels the wait; harmless when the callback has already run.
     """
+    wait = _Wait(after, during)
     with _lock:
         module = sys.modules.get(name)
-        ready = module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False)
-        if not ready:
-            entry = (before, after)
-            _waiting.setdefault(name, []).append(entry)
-            if _finder not in sys.meta_path:
-                sys.meta_path.insert(0, _finder)
-    if ready:
-        assert module is not None
+        if module is None:
+            _waiting.setdefault(name, []).append(wait)
+            _stand_by()
+    if module is not None:
+        if importing(module):
+            import importlib
+
+            module = importlib.import_module(name)
         after(module)
         return lambda: None
 
     def cancel() -> None:
         with _lock:
-            if entry in _waiting.get(name, ()):
-                _waiting[name].remove(entry)
-                if not _waiting[name]:
-                    del _waiting[name]
-                _withdraw_when_idle()
+            waits = _waiting.get(name, [])
+            if wait in waits:
+                waits.remove(wait)
+            if not waits:
+                _waiting.pop(name, None)
+            _withdraw_when_idle()
+
+    return cancel
+
+
+def import_first(name: str, first: str) -> Callable[[], None]:
+    """Have ``first`` imported completely before ``name``, where a program asks for ``name`` first.
+
+    Returns:
+        A function that cancels this.
+    """
+    with _lock:
+        if name not in sys.modules:
+            _first[name] = first
+            _stand_by()
+
+    def cancel() -> None:
+        with _lock:
+            _first.pop(name, None)
+            _withdraw_when_idle()
 
     return cancel

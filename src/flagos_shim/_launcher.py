@@ -64,7 +64,7 @@ def _interpreter_options(arguments: Sequence[str]) -> list[str]:
     if original is None:  # CPython 3.9
         return list(subprocess._args_from_interpreter_flags())  # type: ignore[attr-defined]
     head = list(original[1 : len(original) - len(arguments)])
-    if head and head[-1] == "flagos_shim":
+    if head and head[-1] in ("flagos_shim", "flagos_shim.__main__"):
         head.pop()
     flag = head.pop() if head else "-m"
     flag = flag.partition("m")[0]
@@ -76,8 +76,10 @@ def _with_hook(environ: dict[str, str]) -> None:
     folders = [*site.getsitepackages(), site.getusersitepackages()]
     if any(os.path.exists(os.path.join(folder, _HOOK)) for folder in folders):
         return
-    path = [str(_PACKAGE / "_sitecustomize"), *filter(None, [environ.get("PYTHONPATH")]), str(_PACKAGE.parent)]
-    environ["PYTHONPATH"] = os.pathsep.join(path)
+    first, last = str(_PACKAGE / "_sitecustomize"), str(_PACKAGE.parent)
+    given = environ.get("PYTHONPATH")
+    path = [folder for folder in given.split(os.pathsep) if folder != first] if given else []
+    environ["PYTHONPATH"] = os.pathsep.join([first, *path, *([] if last in path else [last])])
 
 
 def _prepare(options: argparse.Namespace, environ: dict[str, str]) -> None:

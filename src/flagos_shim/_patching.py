@@ -5,28 +5,22 @@ A patch says *what* is changed and *why*; how it is applied, recorded and undone
 
 from __future__ import annotations
 
-import functools
 import importlib
 import sys
+import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from ._context import Context
 from ._importhook import when_imported
-from ._slots import Constructor, ExceptionSlots, delete_type_name, set_type_name
+from ._slots import Constructor, delete_type_name, set_type_name
+from ._targets import MISSING as MISSING
+from ._targets import dress, forget, resolve
 from .failures import PatchError
 
 Build = Callable[[Context, Any], Any]
-
-
-class _Missing:
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING: Any = _Missing()
 
 
 @dataclass(frozen=True)
@@ -35,8 +29,9 @@ class Patch:
 
     ``also`` names other places that hold the same original.  ``verb`` is "wrap" (a function around the original),
     "replace" (another object), "provide" (the name may be absent), "construct" (``build(ctx, type)`` returns a
-    rewriter of constructor arguments), "install" (``build`` returns an installer of C slots) or "enrol" (the target is a list, set or dict of torch's; ``build`` returns the
-    item, or the ``(key, value)`` pair).  An ``optional`` target is absent on some supported torch or plugin.
+    rewriter of constructor arguments), "install" (``build`` returns an installer of C slots) or "enrol" (the target is
+    a list, set or dict of torch's; ``build`` returns the item, or the ``(key, value)`` pair).  Where ``build`` returns
+    the original, nothing is changed.  An ``optional`` target is absent on some supported torch or plugin.
     """
 
     target: str
@@ -111,7 +106,10 @@ def _reason(build: Build) -> str:
 
 @dataclass
 class Entry:
-    """One place that was changed: who owns the name, what the owner itself held, what stands there now."""
+    """One place that was changed: who owns the name, what the owner itself held, what stands there now.
+
+    ``installer`` has ``install``, ``covered`` and ``restore``, where the change is not that of a name.
+    """
 
     surface: str
     target: str
@@ -119,10 +117,29 @@ class Entry:
     owner: Any
     name: str
     own: Any
-    new: Any
-    undo: Optional[Callable[[], bool]] = None
-    original: Any = None
-    state: str = field(default="active")
+    original: Any
+    new: Any = None
+    installer: Any = None
+
+    def covered(self) -> bool:
+        """True where something else stands in this place since."""
+        if self.installer is not None:
+            return bool(self.installer.covered())
+        return vars(self.owner).get(self.name, MISSING) is not self.new
+
+    def make(self) -> None:
+        """Make the change."""
+        if self.installer is not None:
+            self.installer.install()
+        else:
+            assign(self.owner, self.name, self.new)
+
+    def take_back(self) -> None:
+        """Restore what was found."""
+        if self.installer is not None:
+            self.installer.restore()
+        else:
+            assign(self.owner, self.name, self.own)
 
 
 class Ledger:
@@ -135,6 +152,9 @@ class Ledger:
         self.failures: dict[str, str] = {}
         self._cancel: list[Callable[[], None]] = []
         self._forgets: list[str] = []
+        # Never held while something is imported: a surface that waits comes within the import that it waits for.
+        self._lock = threading.Lock()
+        self._closed = False
 
     def apply(self, surface: Surface) -> None:
         """Apply one surface, or queue it for the import it waits for.
@@ -157,67 +177,75 @@ class Ledger:
         self._cancel.append(when_imported(surface.after, later))
 
     def _apply_now(self, surface: Surface) -> None:
-        mark = len(self.entries)
+        fresh: list[Entry] = []
         try:
             for patch in [*surface.patches, *(p for find in surface.finders for p in find(self.ctx))]:
-                self._apply_patch(surface.name, patch)
-        except Exception as error:
-            self._undo_down_to(mark)
-            raise PatchError(f"Surface {surface.name!r}: {error}") from error
-        self._forgets.extend(surface.forgets)
-        forget(surface.forgets)
+                self._apply_patch(surface.name, patch, fresh)
+            forget(surface.forgets)
+            with self._lock:
+                kept = not self._closed
+                if kept:
+                    self.entries.extend(fresh)
+                    self._forgets.extend(surface.forgets)
+        except BaseException as error:
+            _take_back(fresh)
+            forget(surface.forgets)
+            if isinstance(error, Exception):
+                raise PatchError(f"Surface {surface.name!r}: {error}") from error
+            raise
+        if not kept:  # deactivated by another thread meanwhile
+            _take_back(fresh)
+            forget(surface.forgets)
 
-    def _apply_patch(self, surface: str, patch: Patch) -> None:
+    def _apply_patch(self, surface: str, patch: Patch, fresh: list[Entry]) -> None:
         shared: dict[int, Any] = {}
         for target in (patch.target, *patch.also):
             try:
                 owner, name, own, original = resolve(target)
+                if original is MISSING and patch.verb != "provide":
+                    raise AttributeError("no such name on this torch or plugin")
             except (ImportError, AttributeError) as error:
                 if patch.optional or target is not patch.target:
                     self.skipped[target] = f"absent: {error}"
                     continue
                 raise PatchError(f"the target {target} is not there: {error}") from error
-            if original is MISSING and patch.verb != "provide":
-                if patch.optional or target is not patch.target:
-                    self.skipped[target] = "absent on this torch or plugin"
-                    continue
-                raise PatchError(f"the target {target} is not there")
-            entry = Entry(surface, target, patch.why, owner, name, own, None, original=original)
-            if patch.verb in ("construct", "install"):
+            entry = Entry(surface, target, patch.why, owner, name, own, original)
+            if patch.verb in ("construct", "install", "enrol"):
                 built = patch.build(self.ctx, original)
-                installer = Constructor(original, built, patch.probe) if patch.verb == "construct" else built
-                installer.install()
-                entry.undo = functools.partial(_uninstall, installer)
-            elif patch.verb == "enrol":
-                entry.undo = _enrol(original, patch.build(self.ctx, original))
+                if patch.verb == "construct":
+                    built = Constructor(original, built, patch.probe)
+                entry.installer = _Enrolment(original, built) if patch.verb == "enrol" else built
             else:
                 if id(original) not in shared:
-                    new = patch.build(self.ctx, original)
-                    if patch.verb == "wrap":
-                        _dress(new, original, target)
-                    shared[id(original)] = new
+                    shared[id(original)] = patch.build(self.ctx, original)
+                    if patch.verb == "wrap" and shared[id(original)] is not original:
+                        dress(shared[id(original)], original, target)
                 new = shared[id(original)]
+                if new is original:
+                    self.skipped[target] = "torch's own does it on this back end"
+                    continue
                 entry.new = staticmethod(new) if isinstance(own, staticmethod) else new
-                assign(owner, name, entry.new)
-            self.entries.append(entry)
+            fresh.append(entry)
+            entry.make()
 
-    def rebind(self, skip: tuple[str, ...]) -> None:
+    def rebind(self, skip: Iterable[str]) -> None:
         """Bring names that modules took before activation (``from torch.cuda import is_available``) along.
 
         Args:
             skip: top-level packages whose modules keep what they hold: torch itself, the plugin, this package.
         """
-        swap = {id(e.original): e for e in self.entries if isinstance(e.owner, ModuleType) and e.new is not None}
+        # Functions and classes only: a constant such as None has other meanings elsewhere.
+        swap = {id(e.original): e for e in self.entries if isinstance(e.owner, ModuleType) and callable(e.original)}
+        skipped = frozenset(skip)
         for module_name, module in list(sys.modules.items()):
-            if module_name.partition(".")[0] in skip or not isinstance(module, ModuleType):
+            if module_name.partition(".")[0] in skipped or not isinstance(module, ModuleType):
                 continue
             for name, value in list(vars(module).items()):
                 found = swap.get(id(value))
-                if found is not None and found.original is value:
+                if found is not None and found.original is value and found.installer is None:
                     why = f"Taken from {found.target} before activation."
-                    entry = Entry("early names", f"{module_name}:{name}", why, module, name, value, found.new)
-                    entry.original = value
-                    assign(module, name, found.new)
+                    entry = Entry("early names", f"{module_name}:{name}", why, module, name, value, value, found.new)
+                    entry.make()
                     self.entries.append(entry)
 
     def undo(self) -> list[str]:
@@ -228,48 +256,22 @@ class Ledger:
         for cancel in self._cancel:
             cancel()
         self._cancel.clear()
-        covered = self._undo_down_to(0)
+        with self._lock:
+            self._closed = True
+        covered = _take_back(self.entries)
         forget(self._forgets)
         return covered
 
-    def _undo_down_to(self, mark: int) -> list[str]:
-        covered = []
-        while len(self.entries) > mark:
-            entry = self.entries.pop()
-            if entry.undo is not None:
-                clean = entry.undo()
-            elif vars(entry.owner).get(entry.name, MISSING) is not entry.new:
-                clean = False
-            else:
-                assign(entry.owner, entry.name, entry.own)
-                clean = True
-            if not clean:
-                covered.append(entry.target)
-        return covered
 
-
-def resolve(target: str) -> tuple[Any, str, Any, Any]:
-    """Find a target without binding it.
-
-    Returns:
-        ``(owner, name, what the owner itself holds or MISSING, the original object or MISSING)``; a static method is
-        unwrapped, a name inherited from a base class is found there.
-
-    Raises:
-        ImportError, AttributeError: the module, or the owner inside it, is not there.
-    """
-    module_name, _, path = target.partition(":")
-    owner: Any = importlib.import_module(module_name)
-    *parents, name = path.split(".")
-    for parent in parents:
-        owner = getattr(owner, parent)
-    own = vars(owner).get(name, MISSING)
-    original = own
-    if original is MISSING and isinstance(owner, type):
-        original = next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), MISSING)
-    if original is MISSING and isinstance(owner, ModuleType):
-        original = getattr(owner, name, MISSING)  # a module with __getattr__, such as torch's lazy submodules
-    return owner, name, own, original.__func__ if isinstance(original, staticmethod) else original
+def _take_back(entries: list[Entry]) -> list[str]:
+    covered = []
+    while entries:
+        entry = entries.pop()
+        if entry.covered():
+            covered.append(entry.target)
+        else:
+            entry.take_back()
+    return covered
 
 
 def assign(owner: Any, name: str, value: Any) -> None:
@@ -286,64 +288,40 @@ def assign(owner: Any, name: str, value: Any) -> None:
         set_type_name(owner, name, value)
 
 
-def forget(targets: Iterable[str]) -> None:
-    """Call the named functions, as far as their modules have been imported."""
-    for target in targets:
-        module_name, _, path = target.partition(":")
-        module = sys.modules.get(module_name)
-        if module is not None:
-            functools.reduce(lambda o, n: getattr(o, n, lambda: None), path.split("."), module)()
+class _Enrolment:
+    """An item in a container of torch's: first in a list, or in a set, or a ``(key, value)`` pair in a dict."""
 
+    def __init__(self, container: Any, item: Any) -> None:
+        self._container = container
+        self._item = item
+        self._key, self._value = item if isinstance(container, dict) else (item, item)
+        self._found = MISSING
+        if isinstance(container, dict):
+            self._found = container.get(self._key, MISSING)
+        elif isinstance(container, set) and item in container:
+            self._found = item
 
-def _dress(new: Any, original: Any, target: str) -> None:
-    """Give a stand-in the original's names, so that it pickles, prints and documents itself as torch's.
+    def install(self) -> None:
+        if isinstance(self._container, dict):
+            self._container[self._key] = self._value
+        elif isinstance(self._container, list):
+            self._container.insert(0, self._item)
+        else:
+            self._container.add(self._item)
 
-    A builtin's own qualified name does not lead back to it (``_VariableFunctionsClass.zeros``), so it gets the
-    target's.  ``__wrapped__`` lets ``inspect.signature`` answer as for the original, also where that is an error.
-    """
-    module_name, _, path = target.partition(":")
-    python = hasattr(original, "__code__")
-    new.__module__ = original.__module__ if python else module_name
-    new.__qualname__ = original.__qualname__ if python else path
-    new.__name__ = path.rpartition(".")[2] if not python else original.__name__
-    new.__doc__ = original.__doc__
-    new.__wrapped__ = original
+    def covered(self) -> bool:
+        if isinstance(self._container, dict):
+            return self._container.get(self._key, MISSING) is not self._value
+        return self._item not in self._container
 
-
-def _uninstall(installer: Constructor | ExceptionSlots) -> bool:
-    if installer.covered():
-        return False
-    installer.restore()
-    return True
-
-
-def _enrol(container: Any, item: Any) -> Callable[[], bool]:
-    """Put ``item`` into a list (first), set or dict, and return what takes it out again."""
-    if isinstance(container, dict):
-        key, value = item
-        found = container.get(key, MISSING)
-        container[key] = value
-
-        def take_out() -> bool:
-            if container.get(key) is not value:
-                return False
-            if found is MISSING:
-                del container[key]
+    def restore(self) -> None:
+        if isinstance(self._container, dict):
+            if self._found is MISSING:
+                del self._container[self._key]
             else:
-                container[key] = found
-            return True
-
-        return take_out
-    add = functools.partial(container.insert, 0) if isinstance(container, list) else container.add
-    add(item)
-
-    def remove() -> bool:
-        present = item in container
-        if present:
-            container.remove(item)
-        return present
-
-    return remove
+                self._container[self._key] = self._found
+        elif self._found is MISSING:
+            self._container.remove(self._item)
 
 
 def iterate(surfaces: Iterable[str]) -> Iterator[Surface]:

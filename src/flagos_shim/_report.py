@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _activation, _slots
+from . import _activation, _slots, _startup
 from ._version import __version__
 
 
@@ -19,17 +19,22 @@ def status() -> dict[str, Any]:
     """The state of this process.
 
     Returns:
-        ``active`` and ``adapter_version``; while active also ``backend``, ``title``, ``how`` (chosen or detected),
+        ``active``, ``waiting`` (activation comes with the import of torch), ``autoload_set_aside`` (torch was kept from
+        loading every installed plugin, by TORCH_DEVICE_BACKEND_AUTOLOAD) and ``adapter_version``; while active also ``backend``, ``title``, ``how`` (chosen or detected),
         ``plugin``, ``plugin_version``, ``device_type``, ``torch_device`` (how ``torch.device`` is kept), ``environment``
         (CUDA variable -> vendor's), ``patches`` (target, surface, reason, state), ``skipped`` and ``failures``.
     """
     active = _activation.current()
-    if active is None:
-        return {"active": False, "adapter_version": __version__}
-    entries = active.ledger.entries
-    return {
-        "active": True,
+    common = {
+        "active": active is not None,
+        "waiting": _startup.waiting(),
+        "autoload_set_aside": _startup.autoload_was_set_aside(),
         "adapter_version": __version__,
+    }
+    if active is None:
+        return common
+    return {
+        **common,
         "backend": active.vendor.name,
         "title": active.vendor.title,
         "how": active.how,
@@ -38,7 +43,10 @@ def status() -> dict[str, Any]:
         "device_type": active.vendor.device_type,
         "torch_device": "same type, constructor replaced" if _slots.supported() is None else _slots.supported(),
         "environment": dict(active.environment.carried),
-        "patches": [{"target": e.target, "surface": e.surface, "why": e.why, "state": e.state} for e in entries],
+        "patches": [
+            {"target": e.target, "surface": e.surface, "why": e.why, "state": "covered" if e.covered() else "active"}
+            for e in list(active.ledger.entries)
+        ],
         "skipped": dict(active.ledger.skipped),
         "failures": dict(active.ledger.failures),
     }

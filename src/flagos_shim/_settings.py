@@ -13,16 +13,18 @@ from .failures import FlagosShimError
 _OFF = ("0", "", "off", "OFF", "false", "FALSE", "False")
 
 
-def _text(value: str) -> str:
-    return value.strip()
+def _text(value: str) -> str | None:
+    return value.strip() or None  # set to nothing is as good as unset
 
 
 def _switch(value: str) -> bool:
     return value.strip() not in _OFF
 
 
-def _level(value: str) -> str:
+def _level(value: str) -> str | None:
     level = value.strip().upper()
+    if not level:
+        return None
     if level not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
         raise ValueError("expected DEBUG, INFO, WARNING, ERROR or CRITICAL")
     return level

@@ -4,7 +4,7 @@
 dynamo all compare it by identity), yet ``torch.device("cuda")`` must give the vendor's device.  CPython keeps the
 function that makes an instance in the type's ``tp_new`` slot; replacing it through ctypes keeps the type object
 and can be taken back to the bit.  The offset of the slot is fixed for 64-bit CPython 3.8 to 3.13 with the
-GIL; it is verified on the type in question before it is written, and afterwards by the caller.
+GIL; it is verified on the type in question before it is written, and afterwards.
 """
 
 from __future__ import annotations
@@ -97,18 +97,26 @@ class Constructor:
         if type(native(owner, probe, None)) is not owner:
             raise PatchError(f"The slot found in {owner.__name__} is not its constructor.")
 
-        def construct(cls: type, *args: Any, **kwargs: Any) -> Any:
+        def construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
             args, kwargs = rewrite(args, kwargs)
             return native(cls, args, id(kwargs) if kwargs else None)
 
+        self._probe = probe
         self._new = staticmethod(construct)
         self._found_new = type_dict(owner).get("__new__")
 
     def install(self) -> None:
-        """Put the rewriting constructor in."""
+        """Put the rewriting constructor in, and see that it constructs.
+
+        Raises:
+            PatchError: it does not; the type's own is back.
+        """
         set_type_name(self.owner, "__new__", self._new)
         self._slot.value = self._ours
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(self.owner))
+        if type(self.owner(*self._probe)) is not self.owner:
+            self.restore()
+            raise PatchError(f"The constructor of {self.owner.__name__} does not take effect.")
 
     def covered(self) -> bool:
         """True where somebody else has replaced the constructor since."""

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-from types import ModuleType
-from typing import Callable
 
-from ._importhook import when_imported
+from ._importhook import import_first, importing, when_imported
+from .vendors import PLUGINS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Callable
 
 _AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
@@ -20,12 +24,29 @@ class _Waiting:
     """The hook that waits for torch, at most one a process."""
 
     def __init__(self) -> None:
-        self.cancel: Callable[[], None] | None = None
-        self.autoload: str | None = None
-        self.set_aside = False
+        self.cancels: list[Callable[[], None]] = []
+        self.autoload_set_aside = False
 
 
 _waiting = _Waiting()
+
+
+class AutoloadSetAside:
+    """A block in which torch, when it is imported, does not load every installed plugin by itself.
+
+    A half-installed one would make ``import torch`` fail, chosen or not; activation imports the chosen one.
+    """
+
+    def __enter__(self) -> None:
+        self._before = os.environ.get(_AUTOLOAD)
+        os.environ[_AUTOLOAD] = "0"
+
+    def __exit__(self, *_raised: object) -> None:
+        _waiting.autoload_set_aside = True
+        if self._before is None:
+            os.environ.pop(_AUTOLOAD, None)
+        else:
+            os.environ[_AUTOLOAD] = self._before
 
 
 def install() -> None:
@@ -34,41 +55,36 @@ def install() -> None:
     Raises:
         FlagosShimError: from activation, where torch has been imported already.
     """
-    rehearsed = os.environ.get("FLAGOS_SHIM_REHEARSE")
-    if rehearsed:
-        from .rehearse import prepare
-
-        prepare(rehearsed, os.environ)
-    if _waiting.cancel is None:
-        _waiting.cancel = when_imported("torch", _activate, before=_set_autoload_aside)
+    if "torch" in sys.modules:
+        when_imported("torch", _activate)
+    elif not _waiting.cancels:
+        # A plugin that the program imports before torch would still be half imported when torch has been.
+        cancels = [import_first(plugin, "torch") for plugin in PLUGINS]
+        _waiting.cancels = [when_imported("torch", _activate, during=AutoloadSetAside), *cancels]
 
 
 def withdraw() -> None:
-    """Do not wait for torch any more: for tools that look at torch as it is."""
-    if _waiting.cancel is not None:
-        _waiting.cancel()
-        _waiting.cancel = None
+    """Do not wait for torch any more: for ``deactivate()``, and for tools that look at torch as it is."""
+    cancels, _waiting.cancels = _waiting.cancels, []
+    for cancel in cancels:
+        cancel()
 
 
-def _set_autoload_aside(_torch: ModuleType) -> None:
-    """Keep torch from loading every installed plugin by itself.
+def waiting() -> bool:
+    """True where activation is to come with the import of torch."""
+    return bool(_waiting.cancels)
 
-    A half-installed one would make ``import torch`` fail, chosen or not; activation imports the chosen one.
-    """
-    _waiting.autoload, _waiting.set_aside = os.environ.get(_AUTOLOAD), True
-    os.environ[_AUTOLOAD] = "0"
+
+def autoload_was_set_aside() -> bool:
+    """True where torch was imported with its own loading of plugins switched off."""
+    return _waiting.autoload_set_aside
 
 
 def _activate(_torch: ModuleType) -> None:
-    if _waiting.set_aside:
-        _waiting.set_aside = False
-        if _waiting.autoload is None:
-            os.environ.pop(_AUTOLOAD, None)
-        else:
-            os.environ[_AUTOLOAD] = _waiting.autoload
     from ._activation import activate
 
     activate()
+    withdraw()
 
 
 def autoload() -> None:
@@ -78,6 +94,13 @@ def autoload() -> None:
 
 
 def torch_is_importing() -> bool:
-    """True while torch itself is being imported: then its entry point brought us here, and nobody has asked."""
+    """True while this thread is importing torch: then its entry point brought us here, and nobody has asked.
+
+    Another thread's import of torch is waited for.
+    """
     torch = sys.modules.get("torch")
-    return torch is not None and bool(getattr(torch.__spec__, "_initializing", False))
+    if torch is None or not importing(torch):
+        return False
+    import importlib
+
+    return importing(importlib.import_module("torch"))

@@ -21,7 +21,7 @@ from .errors import ErrorCode, ErrorRule, Raises, lookup
 
 # torch's own carriers of somebody else's exception: torch._utils.ExceptionWrapper and the TorchScript interpreter.
 _CARRIER = re.compile(
-    r"\A(?:Caught \w+ [^\n]*\.\nOriginal Traceback \(most recent call last\):\n"
+    r"\A(?:Caught \w+ [^\n]*\.\nOriginal "
     r"|The following operation failed in the TorchScript interpreter\.\n)"
 )
 _TRACEBACK = re.compile(r"^(?:Original )?Traceback[^\n]*\(most recent call last\):$", re.MULTILINE)
@@ -86,14 +86,10 @@ def classify(
         code, entry = _code_in(text, rule, codes)
         if entry is None:
             return Verdict(rule, code, rule.default)
-        if rule.final and not (entry.decisive and _alike(entry, rule.default)):
+        if rule.final and not (entry.decisive and entry.raises == rule.default.raises):
             entry = replace(rule.default, name=entry.name)
         return Verdict(rule, code, entry)
     return None
-
-
-def _alike(one: ErrorCode, other: ErrorCode) -> bool:
-    return (one.raises, one.category) == (other.raises, other.category)
 
 
 def _code_in(text: str, rule: ErrorRule, codes: Mapping[str, ErrorCode]) -> tuple[str, ErrorCode | None]:
@@ -168,11 +164,13 @@ def carried_text(text: str) -> str:
 
 
 def _build(exc: BaseException, text: str, verdict: Verdict, vendor_name: str) -> BaseException:
-    raises = verdict.entry.raises
+    raises, category = verdict.entry.raises, verdict.entry.category
+    if type(exc).__name__ == "OutOfMemoryError":
+        raises, category = "out_of_memory", "resource"  # the plugin has decided
     oom = raises == "out_of_memory"
     message = _begin_with_out_of_memory(text) if oom else f"{verdict.sentence}. {text}"
     new = _class_for(raises, type(exc))(message)
-    new.__dict__.update(vendor=vendor_name, vendor_code=verdict.code, category=verdict.entry.category, hint=verdict.hint)
+    new.__dict__.update(vendor=vendor_name, vendor_code=verdict.code, category=category, hint=verdict.hint)
     if raises == "accelerator" and verdict.code.isdigit():
         new.__dict__["error_code"] = int(verdict.code)  # what torch itself sets on an AcceleratorError
     if verdict.hint and sys.version_info >= (3, 11):

@@ -84,8 +84,8 @@ class ErrorRule:
     * ``codes``: regular expressions with one group each (``re.MULTILINE`` is on), the most telling first; what a group
       holds is looked up in the vendor's table. The first decisive code wins, else the first one found.
     * ``scope``: put before a code when looking it up, for numbers that mean something else elsewhere (``"HCCL:"``).
-    * ``final``: True where class and category are the rule's whatever code stands in the text; a code's own sentence is
-      then used only if it is of the same class and category.
+    * ``final``: True where the class is the rule's whatever code stands in the text; a code's own sentence and category
+      are then used only if the code is decisive and of the same class.
     * ``hint``, ``hint_zh``: added to the code's remedy (e.g. how to get the true place of an asynchronous error).
     * ``exception``: the rule applies only to exceptions whose class has this name.
 

@@ -19,16 +19,18 @@ ENTRY_POINT_GROUP = "flagos_shim.vendors"
 # The order in which detection asks; a vendor of a third party comes after the built-in ones.
 _LAST = "cpu"
 
+_OWN = "flagos-shim"
+
 ADVICE = "Run `flagos-diagnose --backend {name}` for every step and its remedy."
 
 _log = logging.getLogger("flagos_shim")
 
 
 def _entry_points() -> list[Any]:
-    found = importlib.metadata.entry_points()
-    if hasattr(found, "select"):
-        return list(found.select(group=ENTRY_POINT_GROUP))
-    return list(found.get(ENTRY_POINT_GROUP, []))
+    found: Any = importlib.metadata.entry_points()
+    points = found.select(group=ENTRY_POINT_GROUP) if hasattr(found, "select") else found.get(ENTRY_POINT_GROUP, [])
+    # A distribution can be on the path twice, installed and as its source tree.
+    return list({(point.name, point.value): point for point in points}.values())
 
 
 def load(where: str) -> Vendor:
@@ -40,40 +42,62 @@ def load(where: str) -> Vendor:
     module_name, _, name = where.partition(":")
     try:
         value = getattr(importlib.import_module(module_name), name or "VENDOR")
-    except (ImportError, AttributeError) as error:
-        raise FlagosShimError(f"No vendor at {where!r}: {error}") from error
+    except Exception as error:  # a third party's module may raise anything
+        raise FlagosShimError(f"No vendor at {where!r}: {type(error).__name__}: {error}") from error
     if not isinstance(value, Vendor):
         raise FlagosShimError(f"{where!r} is {type(value).__name__}, expected flagos_shim.vendor.Vendor.")
     return value
 
 
-def vendors(strict: str | None = None) -> dict[str, Vendor]:
-    """All vendors by name, built-in ones first.
-
-    Args:
-        strict: a name the user asked for; a broken entry point of that name raises, any other is logged and left out.
+def _published(point: Any) -> Vendor:
+    """The vendor that an entry point publishes.
 
     Raises:
-        FlagosShimError: the entry point asked for cannot be loaded.
-        ConflictError: two distributions claim one name or alias; both are named.
+        FlagosShimError: it cannot be loaded, or calls itself otherwise than the entry point.
+    """
+    try:
+        vendor = load(point.value)
+        if vendor.name != point.name:
+            raise FlagosShimError(f"{point.value!r} has the name {vendor.name!r}; the entry point must have the same.")
+    except FlagosShimError as error:
+        raise FlagosShimError(f"The vendor {point.name!r} published by {_source(point)} is broken: {error}") from error
+    return vendor
+
+
+def _source(point: Any) -> str:
+    # CPython 3.9 does not say which distribution an entry point is from.
+    return getattr(getattr(point, "dist", None), "name", None) or str(point.value)
+
+
+def _clash(name: str, *sources: str) -> ConflictError:
+    return ConflictError(
+        f"The back end name {name!r} is claimed twice, by {' and by '.join(sources)}. Uninstall the one you do not want."
+    )
+
+
+def conflicts() -> dict[str, str]:
+    """Modules of the built-in vendors that patch torch for the same purpose -> what to remove."""
+    return {module: remedy for where in BUILTIN.values() for module, remedy in load(where).conflicts.items()}
+
+
+def vendors() -> dict[str, Vendor]:
+    """All vendors by name, built-in ones first; a broken entry point is logged and left out.
+
+    Raises:
+        ConflictError: two vendors claim one name or alias; the distributions are named.
     """
     found = {name: load(where) for name, where in BUILTIN.items()}
-    owner = {name: "flagos-shim" for vendor in found.values() for name in vendor.names}
+    owner = {name: _OWN for vendor in found.values() for name in vendor.names}
     for point in _entry_points():
-        source = getattr(getattr(point, "dist", None), "name", None) or point.value
         try:
-            vendor = load(point.value)
+            vendor = _published(point)
         except FlagosShimError as error:
-            if strict == point.name:
-                raise FlagosShimError(f"The vendor {point.name!r} published by {source} is broken: {error}") from error
-            _log.warning("The vendor %r published by %s is left out: %s", point.name, source, error)
+            _log.warning("%s It is left out.", error)
             continue
         for name in vendor.names:
-            if owner.get(name, source) != source:
-                raise ConflictError(
-                    f"Two distributions claim the back end name {name!r}: {owner[name]} and {source}. Uninstall one."
-                )
-            owner[name] = source
+            if name in owner:
+                raise _clash(name, owner[name], _source(point))
+            owner[name] = _source(point)
         found[vendor.name] = vendor
     return found
 
@@ -81,11 +105,25 @@ def vendors(strict: str | None = None) -> dict[str, Vendor]:
 def resolve(name: str) -> Vendor:
     """The vendor called ``name`` (a name or alias, in any case).
 
+    A built-in one is found without importing what third parties publish, so that nothing of theirs can stand in its
+    way; but another distribution that publishes the same name is refused, since the user may have meant that one.
+
     Raises:
         UnknownBackendError: nobody provides it; the message lists the known names.
+        ConflictError: two distributions provide it; both are named.
+        FlagosShimError: the entry point of that name cannot be loaded.
     """
     wanted = name.strip().lower()
-    known = vendors(strict=wanted)
+    points = [point for point in _entry_points() if point.name == wanted]
+    builtin = next((v for v in map(load, BUILTIN.values()) if wanted in v.names), None)
+    sources = [_OWN] * (builtin is not None) + [_source(point) for point in points]
+    if len(sources) > 1:
+        raise _clash(wanted, *sources)
+    if builtin is not None:
+        return builtin
+    for point in points:
+        _published(point)  # asked for by name, a broken one is an error and not left out
+    known = vendors()
     for vendor in known.values():
         if wanted in vendor.names:
             return vendor
@@ -105,7 +143,8 @@ def has_device_files(vendor: Vendor) -> bool:
 
 def is_installed(vendor: Vendor) -> bool:
     """True where the vendor's plugin can be found, without importing it."""
-    return vendor.package is None or importlib.util.find_spec(vendor.package) is not None
+    package = vendor.package
+    return package is None or package in sys.modules or importlib.util.find_spec(package) is not None
 
 
 def require(vendor: Vendor) -> None:
@@ -130,9 +169,9 @@ def detect(rehearsed: str | None = None) -> Vendor:
     """
     import torch
 
-    known = vendors()
     if rehearsed is not None:
-        return known[rehearsed]
+        return resolve(rehearsed)
+    known = vendors()
     if torch.cuda.is_available():
         return known["cuda"]
     for vendor in known.values():

@@ -50,6 +50,7 @@ class Vendor:
         visible_ascending: True where the vendor's runtime takes only an ascending list.
         environment: CUDA variable -> the vendor's counterpart, carried over when that is unset.
         collective: name of the collective back end in torch.distributed.
+        process_group: "module:class" of the plugin's process group, which stands for ``ProcessGroupNCCL``.
         compile_backend: the vendor's best ``torch.compile`` back end; None means torch's default.
         renames: name in torch.cuda -> dotted name in the namespace.
         absent: name in torch.cuda -> what to use instead; a promise that somebody has looked.
@@ -77,6 +78,7 @@ class Vendor:
     visible_ascending: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     collective: str | None = None
+    process_group: str | None = None
     compile_backend: str | None = None
     renames: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)

@@ -15,4 +15,6 @@ _hidden = importlib.machinery.PathFinder.find_spec(
     "sitecustomize", [p for p in sys.path if os.path.abspath(p) != _here]
 )
 if _hidden is not None and _hidden.loader is not None:
-    _hidden.loader.exec_module(importlib.util.module_from_spec(_hidden))
+    # It takes this one's place, so that a program that asks for `sitecustomize` gets its own.
+    sys.modules[__name__] = importlib.util.module_from_spec(_hidden)
+    _hidden.loader.exec_module(sys.modules[__name__])

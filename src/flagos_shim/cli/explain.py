@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -67,7 +68,7 @@ def explain(query: str, lang: str = "en", sources: Sequence[Source] = SOURCES) -
     if lang not in ("en", "zh"):
         raise ValueError(f"explain: language {lang!r} is not known; give 'en' or 'zh'")
     query = query.strip()
-    found = list(_named(query, sources)) or list(_in_text(query, sources))
+    found = (list(_named(query, sources)) or list(_in_text(query, sources))) if query else []
     found.sort(key=lambda answer: not answer[2].decisive)
     seen: set[tuple[str, str, str]] = set()
     answers: list[Explanation] = []
@@ -116,13 +117,19 @@ def _in_text(text: str, sources: Sequence[Source]) -> Iterator[_Found]:
 
 def _by_rules(text: str, source: Source) -> Iterator[_Found]:
     """Errors without a code: try the rules wherever an error's text may begin, in a log with anything before it."""
+    raised = [match.end() for match in _RAISED.finditer(text)]
+    begins = set(raised)
     offset = 0
     for line in text.splitlines(keepends=True)[:_MOST_LINES]:
-        for start in {offset + len(line) - len(line.lstrip()), *(offset + m.end() for m in _RAISED.finditer(line))}:
-            verdict = classify(text[start : start + _MOST_CHARACTERS], source.rules, source.codes)
-            if verdict is not None:
-                yield source.vendor, verdict.code, verdict.entry, verdict.rule.hint, verdict.rule.hint_zh
+        begins.add(offset + len(line) - len(line.lstrip()))
         offset += len(line)
+    for start in sorted(begins):
+        # An error's text ends where the next one is raised.
+        after = bisect_right(raised, start)
+        end = min(raised[after] if after < len(raised) else offset, start + _MOST_CHARACTERS)
+        verdict = classify(text[start:end], source.rules, source.codes)
+        if verdict is not None:
+            yield source.vendor, verdict.code, verdict.entry, verdict.rule.hint, verdict.rule.hint_zh
 
 
 def _explanation(vendor: str, code: str, entry: ErrorCode, hint: str, lang: str) -> Explanation:

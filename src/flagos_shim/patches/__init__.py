@@ -6,10 +6,13 @@ SURFACES = (
     "tensor",
     "storage",
     "generator",
+    "cuda",
     "serialization",
     "amp",
     "flagos",
     "exceptions",
+    "distributed",
+    "compile",
 )
 
 # On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.

@@ -157,7 +157,7 @@ def get_device_index(ctx: Context, original: Any) -> Any:
         index = ctx.ordinal(device)
         if index is not None:
             return index
-        if not optional:
+        if not optional and (ctx.vendor.indexed or device is None):
             raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
         return ctx.module.current_device()
 
@@ -173,9 +173,9 @@ def set_device(ctx: Context, original: Any) -> Any:
             original(device)
             return
         index = index_of(ctx, device)
-        if index is None:
+        if index is None and (ctx.vendor.indexed or device is None):
             raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
-        if index >= 0:
+        if index is not None and index >= 0:
             ctx.module.set_device(index)
 
     return set_device

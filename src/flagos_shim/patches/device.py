@@ -22,17 +22,15 @@ def construct(ctx: Context, _type: Any) -> Any:
         if ctx.device_type is None:
             return args, kwargs
         if isinstance(first, str):
+            text = str.__str__(first)
             if index is None:
-                found = ctx.devices[str.__str__(first)]
-                return ((found,) if found.__class__ is not str else (found, *args[1:])), (
-                    {} if found.__class__ is not str or args else kwargs
-                )
-            if str.__str__(first) in ctx.aliases and isinstance(index, int):
-                if index == 0 and not ctx.vendor.indexed:
-                    return (ctx.device_type,), {}
-                return (ctx.device_type, index), {}
+                found = ctx.devices[text]
+                return (args, kwargs) if found.__class__ is str else ((found,), {})
+            if text in ctx.aliases and isinstance(index, int):
+                bare = index == 0 and not ctx.vendor.indexed
+                return (ctx.device_type,) if bare else (ctx.device_type, index), {}
         elif first.__class__ is int and not ctx.vendor.indexed and index is None:
-            return (str(ctx.make_device(first)),), {}  # torch itself has no accelerator to count
+            return (ctx.make_device(first),), {}  # torch itself has no accelerator to count
         return args, kwargs
 
     return rewrite

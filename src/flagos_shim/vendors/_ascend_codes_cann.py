@@ -72,6 +72,8 @@ _COLLECTIVE_CODES = code_table(
     group("execution", "distributed", advice.COLLECTIVE, (
         ("EI*", "", "Collective operation failed", "集合通信失败"),
         ("EJ*", "", "Collective process failed", "集合通信进程失败"),
+    )),
+    group("execution", "distributed", advice.COLLECTIVE, (
         ("EI9999", "", "Collective inner error", "集合通信内部错误"),
         ("EJ9999", "", "Collective process inner error", "集合通信进程内部错误"),
     ), decisive=False),
@@ -120,7 +122,7 @@ _HCCL = code_table(
         ("18", "HCCL_E_CCE", "Kernel failed in a collective", "集合通信 CCE 调用失败"),
         ("20", "HCCL_E_AGAIN", "Collective must be tried again", "集合通信需要重试"),
         ("22", "HCCL_E_SUSPENDING", "Communicator is suspended", "通信域已挂起"),
-    ), scope="HCCL:", decisive=False),
+    ), scope="HCCL:"),
     group("execution", "distributed", advice.PEER, (
         ("9", "HCCL_E_TIMEOUT", "Collective timed out", "集合通信超时"),
         ("11", "HCCL_E_TCP_CONNECT", "Connection between ranks failed", "rank 间 TCP 连接失败"),
@@ -130,58 +132,59 @@ _HCCL = code_table(
         ("19", "HCCL_E_NETWORK", "Network failed in a collective", "集合通信网络调用失败"),
         ("21", "HCCL_E_REMOTE", "Remote rank failed", "远端 rank 出错"),
         ("23", "HCCL_E_OPRETRY_FAIL", "Retry of a collective failed", "集合通信重试失败"),
-    ), scope="HCCL:", decisive=False),
+    ), scope="HCCL:"),
     group("parameter", "distributed", advice.RANKS_DIFFER, (
         ("1", "HCCL_E_PARA", "Invalid argument of a collective", "集合通信参数错误"),
         ("5", "HCCL_E_NOT_SUPPORT", "Collective not supported", "集合通信功能不支持"),
         ("10", "HCCL_E_OPEN_FILE_FAILURE", "Collective could not open a file", "集合通信打开文件失败"),
-    ), scope="HCCL:", decisive=False),
+    ), scope="HCCL:"),
     group("resource", "distributed", advice.MEMORY, (
         ("3", "HCCL_E_MEMORY", "Memory error in a collective", "集合通信内存错误"),
-    ), scope="HCCL:", decisive=False),
+    ), scope="HCCL:"),
     group("resource", "out_of_memory", advice.MEMORY, (
         ("24", "HCCL_E_OOM", "Out of device memory for collectives", "集合通信设备内存不足"),
     ), scope="HCCL:"),
 )  # fmt: skip
 
-_FATAL_WORDS = group("fatal", "accelerator", advice.HARDWARE, (
+_FATAL_WORDS = code_table(group("fatal", "accelerator", advice.HARDWARE, (
     ("FORCE STOP", "", "Device tasks were stopped", "设备任务被强制终止"),
     ("UCE ERROR", "", "Device memory fault", "设备内存 UCE 故障"),
     ("HBM MULTI BIT ECC ERROR", "", "Device memory ECC error", "HBM 多比特 ECC 错误"),
     ("SUSPECT MEM ERROR", "", "Suspected device memory fault", "疑似设备内存故障"),
     ("HCCS LINK ERROR", "", "Link between devices broken", "HCCS 链路故障"),
     ("UB LINK ERROR", "", "Link between devices broken", "UB 链路故障"),
-    ("HCCL OP RETRY FAILED", "", "Retry of a collective failed", "集合通信重试失败"),
     ("SUSPECT REMOTE ERROR", "", "Suspected fault of a remote device", "疑似远端设备故障"),
-))  # fmt: skip
+)), group("fatal", "distributed", advice.HARDWARE, (
+    ("HCCL OP RETRY FAILED", "", "Retry of a collective failed", "集合通信重试失败"),
+)))  # fmt: skip
 
 _MODULES = ("00", "01", "02", "03", "04")  # PTA (torch_npu itself), OPS, DIST, GRAPH, PROF
-_KINDS: tuple[tuple[str, Category, Raises, Advice, str, str, bool], ...] = (
-    ("001", "parameter", "runtime", advice.CHECKED, "Invalid argument", "参数无效", True),
-    ("002", "parameter", "runtime", advice.CHECKED, "Invalid type", "类型无效", True),
-    ("003", "parameter", "runtime", advice.CHECKED, "Invalid value", "取值无效", True),
-    ("004", "parameter", "runtime", advice.CHECKED, "Invalid pointer", "指针无效", True),
-    ("005", "execution", "runtime", advice.INTERNAL, "Inner error of torch_npu", "torch_npu 内部错误", False),
-    ("006", "resource", "runtime", advice.MEMORY, "Memory error", "内存错误", True),
-    ("007", "parameter", "runtime", advice.UNSUPPORTED, "Feature not supported", "功能不支持", True),
-    ("008", "parameter", "runtime", advice.FILE, "Resource not found", "资源不存在", True),
-    ("009", "resource", "runtime", advice.DEVICE_LOST, "Resource not available", "资源不可用", True),
-    ("010", "execution", "runtime", advice.INTERNAL, "System call failed", "系统调用失败", True),
-    ("011", "execution", "runtime", advice.TIMEOUT, "Timed out", "超时", True),
-    ("012", "parameter", "runtime", advice.PERMISSION, "No permission", "没有权限", True),
-    ("100", "execution", "accelerator", advice.INTERNAL, "Device call failed", "调用 ACL 接口失败", False),
-    ("200", "execution", "distributed", advice.COLLECTIVE, "Collective call failed", "调用 HCCL 接口失败", False),
-    ("300", "execution", "runtime", advice.INTERNAL, "Graph engine call failed", "调用 GE 接口失败", False),
-    ("999", "execution", "runtime", advice.INTERNAL, "Error of the application", "应用异常", False),
+_KINDS: tuple[tuple[str, Category, Raises, Advice, str, str], ...] = (
+    ("001", "parameter", "runtime", advice.CHECKED, "Invalid argument", "参数无效"),
+    ("002", "parameter", "runtime", advice.CHECKED, "Invalid type", "类型无效"),
+    ("003", "parameter", "runtime", advice.CHECKED, "Invalid value", "取值无效"),
+    ("004", "parameter", "runtime", advice.CHECKED, "Invalid pointer", "指针无效"),
+    ("005", "execution", "runtime", advice.INTERNAL, "Inner error of torch_npu", "torch_npu 内部错误"),
+    ("006", "resource", "runtime", advice.MEMORY, "Memory error", "内存错误"),
+    ("007", "parameter", "runtime", advice.UNSUPPORTED, "Feature not supported", "功能不支持"),
+    ("008", "parameter", "runtime", advice.FILE, "Resource not found", "资源不存在"),
+    ("009", "resource", "runtime", advice.DEVICE_LOST, "Resource not available", "资源不可用"),
+    ("010", "execution", "runtime", advice.INTERNAL, "System call failed", "系统调用失败"),
+    ("011", "execution", "runtime", advice.TIMEOUT, "Timed out", "超时"),
+    ("012", "parameter", "runtime", advice.PERMISSION, "No permission", "没有权限"),
+    ("100", "execution", "accelerator", advice.INTERNAL, "Device call failed", "调用 ACL 接口失败"),
+    ("200", "execution", "distributed", advice.COLLECTIVE, "Collective call failed", "调用 HCCL 接口失败"),
+    ("300", "execution", "runtime", advice.INTERNAL, "Graph engine call failed", "调用 GE 接口失败"),
+    ("999", "execution", "runtime", advice.INTERNAL, "Error of the application", "应用异常"),
 )
 
 
 def _err_codes() -> dict[str, ErrorCode]:
-    """ERRxxyyy for every module and kind; what an error means depends on the kind alone."""
+    """ERRxxyyy for every module and kind; the meaning depends on the kind alone, and any other code says more."""
     tables = []
-    for kind, category, raises, shared, summary, summary_zh, decisive in _KINDS:
+    for kind, category, raises, shared, summary, summary_zh in _KINDS:
         rows = tuple((f"ERR{module}{kind}", "", summary, summary_zh) for module in _MODULES)
-        tables.append(group(category, raises, shared, rows, decisive=decisive))
+        tables.append(group(category, raises, shared, rows, decisive=False))
     return code_table(*tables)
 
 

@@ -3,8 +3,18 @@
 Attested by the torch_npu 2.13.0 wheel (names), Ascend/pytorch sources (variables, errors) and CANN documentation.
 """
 
+import os
+
 from ..vendor import Probe, Vendor
 from ._ascend_errors import ERROR_CODES, ERRORS
+
+
+def _prepare() -> None:
+    """Where a rehearsal is asked for, host memory stands in for the chip as soon as the plugin is imported."""
+    from ..rehearse import prepare
+
+    prepare("ascend", os.environ)
+
 
 VENDOR = Vendor(
     name="ascend",
@@ -25,12 +35,29 @@ VENDOR = Vendor(
         "CUDA_LAUNCH_BLOCKING": "ASCEND_LAUNCH_BLOCKING",
     },
     collective="hccl",
+    process_group="torch_npu:_C._distributed_c10d.ProcessGroupHCCL",
     compile_backend="npu",
-    renames={"CUDAGraph": "NPUGraph"},
+    renames={
+        "CUDAGraph": "NPUGraph",
+        "CUDAPluggableAllocator": "NPUPluggableAllocator",
+        "DeferredCudaCallError": "_DeferredNpuCallError",
+        "cudart": "npurt",
+        "cudart.cudaHostRegister": "npuHostRegister",
+        "cudart.cudaHostUnregister": "npuHostUnregister",
+        "cudart.cudaStreamCreate": "npuStreamCreate",
+        "cudart.cudaStreamDestroy": "npuStreamDestroy",
+        "memory._CUDAAllocator": "memory._NPUAllocator",
+        "nvtx.mark": "mstx.mark",
+        "nvtx.range_push": "mstx.range_push",
+        "nvtx.range_pop": "mstx.range_pop",
+        "nvtx.range_start": "mstx.range_start",
+        "nvtx.range_end": "mstx.range_end",
+    },
     errors=ERRORS,
     error_codes=ERROR_CODES,
     conflicts={
         "torch_npu.contrib.transfer_to_npu": "remove `from torch_npu.contrib import transfer_to_npu` "
         "and unset TORCH_TRANSFER_TO_NPU"
     },
+    prepare=_prepare,
 )

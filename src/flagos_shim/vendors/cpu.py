@@ -6,6 +6,7 @@ VENDOR = Vendor(
     name="cpu",
     title="CPU",
     device_type="cpu",
+    namespace="flagos_shim.host",
     indexed=False,
     collective="gloo",
 )

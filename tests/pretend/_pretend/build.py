@@ -36,14 +36,16 @@ def _flags() -> List[str]:
     ]
 
 
-def _folder(compiler: str) -> Path:
-    key = hashlib.sha256()
-    for source in sorted(CSRC.iterdir()):
+def _cache() -> Path:
+    return Path(os.environ.get("PRETEND_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "flagos_shim_pretend"))
+
+
+def _key(compiler: List[str], sources: List[Path]) -> str:
+    key = hashlib.sha256(repr((torch.__version__, sys.version_info[:2], compiler, _flags())).encode())
+    for source in sources:
         key.update(source.name.encode() + source.read_bytes())
-    key.update(repr((torch.__version__, sys.version_info[:2], compiler, _flags())).encode())
-    cache = os.environ.get("PRETEND_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "flagos_shim_pretend")
-    return Path(cache) / key.hexdigest()[:16]
+    return key.hexdigest()[:20]
 
 
 def _run(command: List[str]) -> None:
@@ -52,29 +54,33 @@ def _run(command: List[str]) -> None:
         raise RuntimeError(f"the pretend device does not compile:\n{shlex.join(command)}\n{done.stdout[-4000:]}")
 
 
+def _made(target: Path, command: List[str]) -> str:
+    """Runs ``command`` with ``-o`` a passing name unless ``target`` is there, so that a cut-off run leaves nothing."""
+    if not target.exists():
+        unfinished = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        _run([*command, "-o", str(unfinished)])
+        os.replace(unfinished, target)
+    return str(target)
+
+
 def library() -> Path:
     """The path of the built library, building it first where the cache lacks it (one process does, others wait)."""
     compiler = shlex.split(os.environ.get("CXX", "c++"))
-    folder = _folder(repr(compiler))
-    target = folder / f"{MODULE}.so"
+    cache, headers, sources = _cache(), sorted(CSRC.glob("*.h")), sorted(CSRC.glob("*.cpp"))
+    target = cache / f"{MODULE}-{_key(compiler, headers + sources)}.so"
     if target.exists():
         return target
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as lock:
+    (cache / "objects").mkdir(parents=True, exist_ok=True)
+    with open(cache / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.exists():
-            return target
-        objects = []
-        for source in sorted(CSRC.glob("*.cpp")):
-            objects.append(str(folder / f"{source.stem}.o"))
-            _run([*compiler, *_flags(), "-c", str(source), "-o", objects[-1]])
+        objects = [
+            _made(cache / "objects" / f"{source.stem}-{_key(compiler, [*headers, source])}.o",
+                  [*compiler, *_flags(), "-c", str(source)])
+            for source in sources
+        ]
         libraries = Path(torch.__file__).parent / "lib"
-        unfinished = folder / f"{MODULE}.{os.getpid()}.tmp"
-        _run([*compiler, "-shared", *objects, "-o", str(unfinished), f"-L{libraries}", f"-Wl,-rpath,{libraries}",
-              "-ltorch", "-ltorch_cpu", "-lc10", "-ltorch_python"])
-        for name in objects:
-            os.unlink(name)
-        os.replace(unfinished, target)
+        _made(target, [*compiler, "-shared", *objects, f"-L{libraries}", f"-Wl,-rpath,{libraries}",
+                       "-ltorch", "-ltorch_cpu", "-lc10", "-ltorch_python"])
     return target
 
 

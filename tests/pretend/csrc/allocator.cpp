@@ -125,6 +125,11 @@ class CachingAllocator final : public c10::DeviceAllocator {
     give_back(found->second);
   }
 
+  bool owns(void* address) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return blocks_.count(address) != 0;
+  }
+
   std::vector<SegmentView> snapshot() {
     std::lock_guard<std::mutex> lock(mutex_);
     std::vector<SegmentView> out;
@@ -338,6 +343,7 @@ struct Registration {
 c10::DeviceAllocator* device_allocator() { return &allocator(); }
 c10::DataPtr allocate_on(int device, size_t bytes) { return allocator().allocate_on(device, bytes); }
 c10::DeleterFnPtr device_deleter() { return allocator().raw_deleter(); }
+bool is_device_block(void* address) { return allocator().owns(address); }
 void set_fraction(double fraction, int device) { allocator().set_fraction(fraction, device); }
 std::vector<SegmentView> memory_snapshot() { return allocator().snapshot(); }
 

@@ -27,11 +27,23 @@ class SwitchingAllocator final : public at::Allocator {
     out.unsafe_set_device(c10::Device(c10::kCPU));
     return out;
   }
+  // oneDNN takes and frees by bare address, so the deleter has to find out whose memory it is.
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
   void copy_data(void* to, const void* from, size_t count) const override { default_copy_data(to, from, count); }
 
  private:
+  static void release(void* address);
   at::Allocator* host_;
 };
+
+SwitchingAllocator& switching() {
+  static auto* instance = new SwitchingAllocator(c10::GetCPUAllocator());
+  return *instance;
+}
+
+void SwitchingAllocator::release(void* address) {
+  (is_device_block(address) ? device_deleter() : switching().host_->raw_deleter())(address);
+}
 
 class PinnedAllocator final : public at::HostAllocator {
  public:
@@ -91,11 +103,7 @@ struct Registration {
 
 }  // namespace
 
-at::Allocator* switching_allocator() {
-  static auto* instance = new SwitchingAllocator(c10::GetCPUAllocator());
-  return instance;
-}
-
+at::Allocator* switching_allocator() { return &switching(); }
 at::Allocator* pinned_allocator() { return &pinned(); }
 bool is_pinned_pointer(const void* data) { return pinned().holds(data); }
 

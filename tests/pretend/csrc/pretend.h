@@ -61,6 +61,7 @@ struct SegmentView { int device; void* address; size_t size; bool large; std::ve
 c10::DeviceAllocator* device_allocator();
 c10::DataPtr allocate_on(int device, size_t bytes);
 c10::DeleterFnPtr device_deleter();
+bool is_device_block(void* address);  // a block in use begins there
 void set_fraction(double fraction, int device);
 std::vector<SegmentView> memory_snapshot();
 at::Allocator* pinned_allocator();

@@ -97,7 +97,7 @@ def install(unsupported: Iterable[str] = ()) -> int:
     for name in DIFFERENTIABLE:
         op = _overload(name)
         if op is not None and name not in skip and name.partition(".")[0] not in skip:
-            function = special.differentiable(op._op)
+            function = special.differentiable(op)
             for key in registered:
                 aten.impl(name, function, key, **_OVERRIDE)
     for key, names in registered.items():

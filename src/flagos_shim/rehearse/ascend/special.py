@@ -111,17 +111,22 @@ class _OnHost(torch.autograd.Function):
         return (None, *(adopt(next(found), device) if wanted else None for wanted in ctx.wanted))
 
 
-def differentiable(op: Callable[..., Any]) -> Callable[..., Any]:
+def differentiable(op: torch._ops.OpOverload[..., Any]) -> Callable[..., Any]:
     """Return a kernel for an operator whose derivative torch_npu computes in its own way: ``op`` with the CPU's."""
+    compute = op._op
+    tensors = [i for i, argument in enumerate(op._schema.arguments) if str(argument.type) == "Tensor"]
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         flat: list[Any] = []
-        shape = [_flatten(value, flat) for value in args]
+        # A number that the program gave in the place of a tensor comes as a number.
+        given = [torch.tensor(v) if i in tensors and not isinstance(v, torch.Tensor) else v for i, v in enumerate(args)]
+        shape = [_flatten(value, flat) for value in given]
         names = {key: _flatten(value, flat) for key, value in kwargs.items()}
 
         def run(*leaves: Any) -> Any:
             taken = iter(leaves)
-            return op(*(_unflatten(s, taken) for s in shape), **{k: _unflatten(s, taken) for k, s in names.items()})
+            positional = [_unflatten(length, taken) for length in shape]
+            return compute(*positional, **{key: _unflatten(length, taken) for key, length in names.items()})
 
         return _OnHost.apply(run, *flat)
 

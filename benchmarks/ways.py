@@ -1,0 +1,95 @@
+"""The ways that are compared, and how an interpreter for each is started.
+
+Every way runs in an interpreter of its own.  On the rehearsed Ascend the three have the same plugin on the same host
+memory; they differ only in who makes the names work.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+REHEARSED = "ascend"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to run a program.
+
+    Attributes:
+        name: "native", "shim" or "peer".
+        place: "ascend" (the real plugin, rehearsed) or "cpu" (plain torch).
+        device: how the program spells the device type.
+        variables: what the environment says besides the common part.
+    """
+
+    name: str
+    place: str
+    device: str
+    variables: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """``place/name``."""
+        return f"{self.place}/{self.name}"
+
+
+_SHIM = (("FLAGOS_DEVICE_BACKEND", REHEARSED), ("FLAGOS_SHIM_REHEARSE", REHEARSED))
+
+WAYS = {
+    way.key: way
+    for way in (
+        Way("native", "ascend", "npu"),
+        Way("shim", "ascend", "cuda", _SHIM),
+        Way("peer", "ascend", "cuda"),
+        Way("native", "cpu", "cpu"),
+        Way("shim", "cpu", "cuda", (("FLAGOS_DEVICE_BACKEND", "cpu"), ("TORCH_DEVICE_BACKEND_AUTOLOAD", "0"))),
+    )
+}
+
+
+def environment(way: Way, inherited: dict[str, str]) -> dict[str, str]:
+    """The variables for an interpreter of ``way``: one thread, and nothing that another way has set."""
+    clean = {k: v for k, v in inherited.items() if not k.startswith(("FLAGOS_", "ASCEND_", "TORCH_DEVICE_BACKEND"))}
+    if way.key == "cpu/native":
+        clean["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    return {**clean, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **dict(way.variables)}
+
+
+def before_torch(way: Way) -> None:
+    """What an interpreter does before it imports torch: only the rehearsal, where the shim does not bring it."""
+    if way.name == "shim" or way.place == "cpu":
+        return
+    from flagos_shim import _startup, rehearse
+
+    _startup.withdraw()
+    os.environ["FLAGOS_SHIM_REHEARSE"] = REHEARSED
+    rehearse.prepare(REHEARSED, os.environ)
+
+
+def after_torch(way: Way) -> None:
+    """What a program of this way does once torch is there."""
+    if way.name == "peer":
+        importlib_import("torch_npu.contrib.transfer_to_npu")
+
+
+def importlib_import(name: str) -> Any:
+    """Import a module by its name and return it."""
+    import importlib
+
+    importlib.import_module(name)
+    return sys.modules[name]
+
+
+def check(way: Way) -> None:
+    """Fail where this interpreter is not what it is to be: a hook that is not installed would measure native twice."""
+    import torch
+
+    shim = "flagos_shim._activation" in sys.modules
+    if shim != (way.name == "shim"):
+        raise SystemExit(f"{way.key}: the shim is {'active' if shim else 'not active'}; is the start-up hook installed?")
+    found = torch.empty(1, device=way.device).device
+    if str(found).partition(":")[0] != ("npu" if way.place == "ascend" else "cpu"):
+        raise SystemExit(f"{way.key}: device={way.device!r} gives {found}")

@@ -1,0 +1,167 @@
+"""Streams and events of the `cpu` back end: nothing runs beside the caller, so a stream is idle and an event is a time."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from typing import Any
+
+_numbers = itertools.count(1)
+_current = threading.local()
+
+
+def _device() -> Any:
+    import torch
+
+    return torch.device("cpu")
+
+
+class Event:
+    """A point in time; recorded, it is done.
+
+    Args: as of ``torch.cuda.Event``; only ``enable_timing`` makes a difference.
+    """
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> None:
+        self.enable_timing = enable_timing
+        self._time: float | None = None
+
+    @property
+    def device(self) -> Any:
+        """The host."""
+        return _device()
+
+    @property
+    def cuda_event(self) -> int:
+        """No handle: 0."""
+        return 0
+
+    def record(self, stream: Any = None) -> None:
+        """Remember the time."""
+        self._time = time.perf_counter()
+
+    def wait(self, stream: Any = None) -> None:
+        """Nothing to wait for."""
+
+    def query(self) -> bool:
+        """Always done."""
+        return True
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds from this event's record to the other's.
+
+        Raises:
+            ValueError: one of them was made without ``enable_timing`` or was not recorded.
+        """
+        if not (self.enable_timing and end_event.enable_timing):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if self._time is None or end_event._time is None:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        return (end_event._time - self._time) * 1000.0
+
+    def ipc_handle(self) -> bytes:
+        """Raises: RuntimeError, since a time has no handle for another process."""
+        raise RuntimeError("Events of the cpu back end cannot be shared with another process.")
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, handle: bytes) -> Event:
+        """Raises: RuntimeError, see ipc_handle."""
+        raise RuntimeError("Events of the cpu back end cannot be shared with another process.")
+
+
+class Stream:
+    """An order of work that is always the caller's own.
+
+    Args: as of ``torch.cuda.Stream``.
+    """
+
+    def __init__(
+        self, device: Any = None, priority: int = 0, *, stream_id: int | None = None, **identity: Any
+    ) -> None:
+        self.priority = priority
+        self.stream_id = next(_numbers) if stream_id is None else stream_id
+        self.device_index = 0
+        self.device_type = 0
+        self._outer: list[Stream] = []
+
+    @property
+    def device(self) -> Any:
+        """The host."""
+        return _device()
+
+    @property
+    def cuda_stream(self) -> int:
+        """The number of the stream; 0 is the default one."""
+        return self.stream_id
+
+    def wait_event(self, event: Any) -> None:
+        """Nothing to wait for."""
+
+    def wait_stream(self, stream: Any) -> None:
+        """Nothing to wait for."""
+
+    def record_event(self, event: Any = None) -> Any:
+        """Record the given event, or a new one, and return it."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def query(self) -> bool:
+        """Always idle."""
+        return True
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    def __enter__(self) -> Stream:
+        self._outer.append(current_stream())
+        set_stream(self)
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        set_stream(self._outer.pop())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and other.stream_id == self.stream_id
+
+    def __hash__(self) -> int:
+        return hash(("stream", self.stream_id))
+
+    def __repr__(self) -> str:
+        return f"<torch.cuda.Stream device=cpu cuda_stream={self.stream_id:#x}>"
+
+
+class ExternalStream(Stream):
+    """A stream of another library's, which on the host is a number.
+
+    Args: as of ``torch.cuda.ExternalStream``.
+    """
+
+    def __init__(self, stream_ptr: int, device: Any = None, **identity: Any) -> None:
+        super().__init__(device, stream_id=stream_ptr)
+
+
+_default = Stream(stream_id=0)
+
+
+def default_stream(device: Any = None) -> Stream:
+    """the caller's own order of work"""
+    return _default
+
+
+def current_stream(device: Any = None) -> Stream:
+    """the stream that this thread has chosen"""
+    chosen: Stream = getattr(_current, "stream", _default)
+    return chosen
+
+
+def set_stream(stream: Stream | None) -> None:
+    """chooses a stream for this thread"""
+    if stream is not None:
+        _current.stream = stream

@@ -1,0 +1,169 @@
+"""``torch.compile``: dynamo traces the program as it runs without it, with the same branches and no graph break.
+
+Dynamo knows torch's functions by identity and reads attributes in its own frames.  So its tables learn the stand-ins,
+and the two answers that depend on who asks (``x.is_cuda``, ``x.device.type``) follow the code that is being traced.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .._context import Context
+from .._device_type import DeviceType, TracedDeviceType, internal
+from .._patching import Surface
+from .._twins import Twins, once_built
+
+surface = Surface("compile", after="torch._dynamo")
+surface.forget(
+    "torch._dynamo.trace_rules:clear_lru_cache",
+    "torch._dynamo.variables.torch:get_overridable_functions.cache_clear",
+    "torch._dynamo.variables.user_defined:UserDefinedClassVariable._in_graph_classes.cache_clear",
+    "flagos_shim.patches.compile:forget_code",
+)
+
+_CONSTANT = "torch._dynamo.variables.constant:ConstantVariable"
+_TABLES = (
+    "torch._dynamo.variables.torch:constant_fold_functions",
+    "torch._dynamo.variables.torch:constant_fold_functions_need_guards",
+    "torch._library.utils:_RANDOM_FUNCTIONS",
+)
+_BUILT_TABLES = (
+    "torch._dynamo.variables.torch:TorchInGraphFunctionVariable._get_handlers",
+    "torch._dynamo.variables.torch:tracing_state_functions",
+)
+
+
+def forget_code() -> None:
+    """Have functions compiled under the other meaning of `cuda` traced again at their next call."""
+    reset = getattr(sys.modules.get("torch._dynamo"), "reset_code_caches", None)
+    if reset is not None:
+        reset()
+
+
+def _table(_ctx: Context, original: Any) -> Twins:
+    """Dynamo treats a stand-in as it treats torch's own function."""
+    return Twins(lambda: original)
+
+
+def _built_table(_ctx: Context, original: Any) -> Twins:
+    """Dynamo treats a stand-in as it treats torch's own function."""
+    return Twins(once_built(original))
+
+
+for _target in _TABLES:
+    surface.install(_target)(_table)
+for _target in _BUILT_TABLES:
+    surface.install(_target)(_built_table)
+
+
+@surface.enrol("torch._dynamo.utils:common_constant_types")
+def device_type_is_constant(_ctx: Context, _original: Any) -> type:
+    """A device type that the program keeps in a variable is a constant, like a string."""
+    return DeviceType
+
+
+@surface.enrol("torch._dynamo.utils:common_constant_types")
+def traced_device_type_is_constant(_ctx: Context, _original: Any) -> type:
+    """A device type that traced code reads is a constant, like a string."""
+    return TracedDeviceType
+
+
+def torch_is_traced(tx: Any) -> bool:
+    """True where the code being traced is torch's or the plugin's, so that it is to see the plain name.
+
+    Dynamo's polyfills stand for builtins such as ``in``; then the code that uses the builtin counts.
+    """
+    name = ""
+    while tx is not None:
+        name = tx.f_globals.get("__name__") or ""
+        if not name.startswith("torch._dynamo"):
+            break
+        tx = getattr(tx, "parent", None)
+    return name.partition(".")[0] in internal
+
+
+@surface.wrap(f"{_CONSTANT}.const_getattr")
+def const_getattr(ctx: Context, original: Any) -> Any:
+    """`x.device.type` equals "cuda" in the traced program, as it does outside, and is plain in torch's own code."""
+    import torch
+
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+    device_class = torch.device
+
+    def const_getattr(self: Any, tx: Any, name: str) -> Any:
+        member = original(self, tx, name)
+        if name == "type" and self.value.__class__ is device_class and member == ctx.device_type:
+            return str.__str__(member) if torch_is_traced(tx) else TracedDeviceType(member)
+        return member
+
+    return const_getattr
+
+
+@surface.wrap(f"{_CONSTANT}.__init__")
+def construct(ctx: Context, original: Any) -> Any:
+    """A device type that the program read before it was compiled compares like one read inside."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def __init__(self: Any, value: Any, **kwargs: Any) -> None:
+        original(self, TracedDeviceType(value) if value.__class__ is DeviceType else value, **kwargs)
+
+    return __init__
+
+
+@surface.wrap(f"{_CONSTANT}.richcompare_impl", optional=True)
+def richcompare(ctx: Context, original: Any) -> Any:
+    """Torch's own code, when it is traced, compares the plain name."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def richcompare_impl(self: Any, tx: Any, other: Any, op: str) -> Any:
+        if self.value.__class__ is TracedDeviceType and torch_is_traced(tx):
+            self = type(self).create(str.__str__(self.value))
+        return original(self, tx, other, op)
+
+    return richcompare_impl
+
+
+@surface.wrap(f"{_CONSTANT}.hash_impl", optional=True)
+def hash_impl(ctx: Context, original: Any) -> Any:
+    """Torch's own tables, when their use is traced, are looked up by the plain name."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def hash_impl(self: Any, tx: Any) -> Any:
+        if self.value.__class__ is TracedDeviceType and torch_is_traced(tx):
+            return hash(str.__str__(self.value)), False
+        return original(self, tx)
+
+    return hash_impl
+
+
+@surface.wrap("torch._dynamo.codegen:PyCodegen.create_load_const")
+def create_load_const(ctx: Context, original: Any) -> Any:
+    """A device type that leaves the compiled code is what it would be without the compiler."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def create_load_const(self: Any, value: Any) -> Any:
+        return original(self, DeviceType(value) if value.__class__ is TracedDeviceType else value)
+
+    return create_load_const
+
+
+@surface.wrap("torch._dynamo.variables.tensor:TensorVariable.method_attr_is_cuda")
+def is_cuda(ctx: Context, original: Any) -> Any:
+    """`x.is_cuda` takes the same branch compiled as it does in eager mode."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def method_attr_is_cuda(self: Any, tx: Any) -> Any:
+        if self.device is None or not ctx.active:
+            return original(self, tx)
+        from torch._dynamo.variables.constant import ConstantVariable
+
+        return ConstantVariable.create(bool(self.device.type == ctx.device_type))
+
+    return method_attr_is_cuda

@@ -1,0 +1,85 @@
+"""``torch.cuda.memory``: the caching allocator's switches and lists that vendors do not have."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from .._context import Context
+from .._cuda_names import ADVICE, find, index_of, stand_in, unsupported
+
+ADVICE.update(
+    {
+        "caching_allocator_enable": "set the vendor's variable for PYTORCH_NO_CUDA_MEMORY_CACHING before the start",
+        "CUDAPluggableAllocator": "use the vendor's own allocator",
+        "MemPool": "let the caching allocator pool the memory",
+        "use_mem_pool": "let the caching allocator pool the memory",
+        "change_current_allocator": "use the vendor's own allocator",
+        "_use_uvm": "keep what does not fit in host memory",
+    }
+)
+
+
+@stand_in("torch.cuda.memory:caching_allocator_enable")
+def caching_allocator_enable(ctx: Context, original: Any) -> Any:
+    """accepts True; the vendor's caching allocator cannot be switched off in a running process"""
+
+    def caching_allocator_enable(value: bool = True) -> None:
+        if not ctx.active:
+            original(value)
+        elif not value:
+            raise unsupported(ctx, "caching_allocator_enable")
+
+    return caching_allocator_enable
+
+
+@stand_in("torch.cuda.memory:caching_allocator_disabled")
+def caching_allocator_disabled(ctx: Context, original: Any) -> Any:
+    """runs the block with the caching allocator left on, and says so in the log"""
+
+    @contextlib.contextmanager
+    def caching_allocator_disabled() -> Iterator[None]:
+        if not ctx.active:
+            with original():
+                yield
+            return
+        ctx.log.info("The caching allocator of %s stays on: it cannot be switched off.", ctx.vendor.title)
+        yield
+
+    return caching_allocator_disabled
+
+
+@stand_in("torch.cuda.memory:list_gpu_processes")
+def list_gpu_processes(ctx: Context, original: Any) -> Any:
+    """the processes that the vendor's SMI tool lists"""
+    from .cuda_telemetry import chip_of
+
+    def list_gpu_processes(device: Any = None) -> str:
+        if not ctx.active:
+            return str(original(device))
+        index = index_of(ctx, device)
+        index = ctx.module.current_device() if index is None else index
+        chip, reason = chip_of(ctx, index)
+        lines = [f"GPU:{index}"]
+        if chip is None or chip.processes is None:
+            return "\n".join([*lines, reason or "the vendor's tool does not list processes"])
+        for process in chip.processes:
+            used = "an unknown amount" if process.memory_used is None else f"{process.memory_used / 1024**2:>12.3f} MB"
+            lines.append(f"process {process.pid!s:>10} uses {used} GPU memory")
+        return "\n".join(lines if chip.processes else [*lines, "no processes are running"])
+
+    return list_gpu_processes
+
+
+@stand_in("torch.cuda.memory:get_allocator_backend")
+def get_allocator_backend(ctx: Context, original: Any) -> Any:
+    """`native`, which is what the vendor's caching allocator is modelled on"""
+    ask = find(ctx, "get_allocator_backend")
+
+    def get_allocator_backend() -> str:
+        if not ctx.active:
+            return str(original())
+        return "native" if ask is None else str(ask())
+
+    return get_allocator_backend

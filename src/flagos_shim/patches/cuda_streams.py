@@ -1,0 +1,103 @@
+"""``torch.cuda`` streams and events: the vendor's own classes, taking what CUDA's take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._context import Context
+from .._cuda_names import ADVICE, find, index_of, stand_in, unsupported
+from .._patching import Patch
+
+ADVICE["ExternalStream"] = "make a torch.cuda.Stream"
+ADVICE["get_stream_from_external"] = "make a torch.cuda.Stream"
+
+
+def vendor_classes(ctx: Context) -> Iterator[Patch]:
+    """What CUDA's streams and events have beyond the vendor's is added to the vendor's classes."""
+    if ctx.vendor.package is None:
+        return
+    stream, event = find(ctx, "Stream"), find(ctx, "Event")
+    if stream is not None:
+        place = f"{stream.__module__}:{stream.__qualname__}"
+        handle = f"{ctx.device_type}_stream"
+        if hasattr(stream, handle):
+            yield Patch(f"{place}.cuda_stream", _alias(handle), "The vendor's stream handle.", "provide")
+            yield Patch(f"{place}.__cuda_stream__", _protocol(handle), "The stream protocol.", "provide")
+    if event is not None:
+        place = f"{event.__module__}:{event.__qualname__}"
+        yield Patch(f"{place}.__new__", _event, "Accepts `external=`.", "replace")
+        handle = f"{ctx.device_type}_event"
+        if hasattr(event, handle):
+            yield Patch(f"{place}.cuda_event", _alias(handle), "The vendor's event handle.", "provide")
+
+
+def _alias(handle: str) -> Any:
+    def build(ctx: Context, original: Any) -> Any:
+        return property(lambda self: getattr(self, handle))
+
+    return build
+
+
+def _protocol(handle: str) -> Any:
+    def build(ctx: Context, original: Any) -> Any:
+        def __cuda_stream__(self: Any) -> tuple[int, int]:
+            return 0, getattr(self, handle)
+
+        return __cuda_stream__
+
+    return build
+
+
+def _event(ctx: Context, original: Any) -> Any:
+    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
+        if ctx.active:
+            external = args[3] if len(args) > 3 else kwargs.pop("external", False)
+            args = args[:3]
+            if external:
+                raise unsupported(ctx, "Event(external=True)")
+        return original(cls, *args, **kwargs)
+
+    return staticmethod(__new__)
+
+
+@stand_in("torch.cuda:current_stream", "torch.cuda:default_stream")
+def stream_of(ctx: Context, original: Any) -> Any:
+    """the vendor's stream of a device"""
+    ask = find(ctx, original.__name__)
+
+    def current_stream(device: Any = None) -> Any:
+        if device is None and ctx.active:
+            return ask()
+        return ask(index_of(ctx, device)) if ctx.active else original(device)
+
+    return current_stream
+
+
+@stand_in("torch.cuda:_set_stream_by_id")
+def set_stream_by_id(ctx: Context, original: Any) -> Any:
+    """the vendor's stream of that number"""
+    make, choose = find(ctx, "Stream"), find(ctx, "set_stream")
+
+    def _set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> None:
+        if not ctx.active:
+            original(stream_id, device_index, device_type)
+            return
+        choose(make(stream_id=stream_id, device_index=device_index, device_type=device_type))
+
+    return _set_stream_by_id
+
+
+@stand_in("torch.cuda:get_stream_from_external")
+def get_stream_from_external(ctx: Context, original: Any) -> Any:
+    """the vendor's ExternalStream around the handle"""
+    make = find(ctx, "ExternalStream")
+
+    def get_stream_from_external(data_ptr: int, device: Any = None) -> Any:
+        if not ctx.active:
+            return original(data_ptr, device)
+        if make is None:
+            raise unsupported(ctx, "get_stream_from_external")
+        return make(data_ptr, device=index_of(ctx, device))
+
+    return get_stream_from_external

@@ -1,0 +1,79 @@
+"""``torch.cuda`` telemetry: from the plugin where it has it, else from the vendor's SMI tool."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable
+
+from .. import _smi
+from .._context import Context
+from .._cuda_names import find, index_of, stand_in
+
+
+def chip_of(ctx: Context, index: int) -> tuple[_smi.Chip | None, str]:
+    """What the vendor's tool says of the device with that ordinal, or None and the reason."""
+    reader = ctx.vendor.telemetry
+    if reader is None:
+        return None, f"{ctx.vendor.title} has no tool to ask"
+    reading = _smi.cached_read(reader)
+    chip = reading.chip(index, _visible(ctx))
+    return chip, reading.detail or f"{reading.tool} says nothing of device {index}"
+
+
+def _visible(ctx: Context) -> list[int] | None:
+    """The cards this process was restricted to; the tool itself shows all."""
+    value = os.environ.get(ctx.vendor.visible_devices or "", None)
+    if value is None:
+        return None
+    return [int(card) for card in value.split(",") if card.strip().isdecimal()]
+
+
+def _reads(what: str, name: str, value: Callable[[_smi.Chip], float | None]) -> None:
+    def build(ctx: Context, original: Any) -> Any:
+        ask = find(ctx, name)
+
+        def telemetry(device: Any = None) -> int:
+            if not ctx.active:
+                return int(original(device))
+            index = index_of(ctx, device)
+            index = ctx.module.current_device() if index is None else index
+            if ask is not None:
+                return int(ask(index))
+            chip, reason = chip_of(ctx, index)
+            found = None if chip is None else value(chip)
+            if found is None:
+                tool = "" if ctx.vendor.telemetry is None else f" ({ctx.vendor.telemetry.tool})"
+                raise RuntimeError(f"torch.cuda.{name}: {what} of device {index} is not known{tool}: {reason}.")
+            return round(found)
+
+        return telemetry
+
+    build.__doc__ = f"{what}, from the plugin, else from the vendor's SMI tool"
+    stand_in(f"torch.cuda:{name}")(build)
+
+
+def _share(chip: _smi.Chip) -> float | None:
+    if chip.memory_used is None or not chip.memory_total:
+        return None
+    return 100.0 * chip.memory_used / chip.memory_total
+
+
+_reads("the utilisation in percent", "utilization", lambda chip: chip.utilization)
+_reads("the temperature in °C", "temperature", lambda chip: chip.temperature)
+_reads("the power in mW", "power_draw", lambda chip: None if chip.power is None else 1000.0 * chip.power)
+_reads("the clock in MHz", "clock_rate", lambda chip: chip.clock_rate)
+_reads("the share of memory in use in percent", "memory_usage", _share)
+
+
+@stand_in("torch.cuda:device_memory_used")
+def device_memory_used(ctx: Context, original: Any) -> Any:
+    """device memory in use in bytes, of all processes, from mem_get_info"""
+    import torch
+
+    def device_memory_used(device: Any = None) -> int:
+        if not ctx.active:
+            return int(original(device))
+        free, total = torch.cuda.mem_get_info(device)
+        return int(total - free)
+
+    return device_memory_used

@@ -1,0 +1,21 @@
+"""AMD and Hygon DCU: HIP builds of torch, in which `torch.cuda` already is the device.
+
+Attested by torch's documentation of its HIP semantics and by rocm-smi's output in issue reports.
+"""
+
+from ..vendor import Probe, Vendor
+from ._other_smi import ROCM
+
+VENDOR = Vendor(
+    name="dcu",
+    title="HIP device (AMD, Hygon DCU)",
+    aliases=("rocm", "hip", "hygon"),
+    device_type="cuda",
+    namespace="torch.cuda",
+    identity=True,
+    probe=Probe(files=("/dev/kfd",)),
+    toolkit="hip",
+    visible_devices="HIP_VISIBLE_DEVICES",
+    collective="nccl",
+    telemetry=ROCM,
+)

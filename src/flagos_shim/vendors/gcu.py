@@ -1,0 +1,21 @@
+"""Enflame GCU, through the torch_gcu plugin.
+
+Attested only by public copies of torch_gcu and by Torch-FL's documents (names, variables). Not run on a chip here.
+"""
+
+from ..vendor import Probe, Vendor
+from ._other_errors import GCU_ERRORS
+
+VENDOR = Vendor(
+    name="gcu",
+    title="Enflame GCU",
+    aliases=("enflame",),
+    package="torch_gcu",
+    device_type="gcu",
+    namespace="torch.gcu",
+    probe=Probe(files=("/dev/gcu[0-9]*",), library="libtopsrt.so"),
+    visible_devices="TOPS_VISIBLE_DEVICES",
+    collective="eccl",
+    errors=GCU_ERRORS,
+    conflicts={"torch_gcu.transfer_to_gcu": "remove `from torch_gcu import transfer_to_gcu`"},
+)

@@ -1,0 +1,33 @@
+"""Cambricon MLU, through the torch_mlu plugin.
+
+Attested by the public torch_mlu sources for torch 2.4 (names, variables, error texts) and Cambricon's user guides. Not
+run on a chip here; the texts of newer plugin builds may differ in their tails.
+"""
+
+from ..vendor import Probe, Vendor
+from ._cnmon import READER
+from ._mlu_errors import ERROR_CODES, ERRORS
+
+VENDOR = Vendor(
+    name="mlu",
+    title="Cambricon MLU",
+    aliases=("cambricon",),
+    package="torch_mlu",
+    device_type="mlu",
+    namespace="torch.mlu",
+    probe=Probe(files=("/dev/cambricon_dev[0-9]*",), library="libcnrt.so"),
+    visible_devices="MLU_VISIBLE_DEVICES",
+    environment={
+        "PYTORCH_CUDA_ALLOC_CONF": "PYTORCH_MLU_ALLOC_CONF",
+        "PYTORCH_NO_CUDA_MEMORY_CACHING": "PYTORCH_NO_MLU_MEMORY_CACHING",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "PYTORCH_CNDEV_BASED_MLU_CHECK",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING": "TORCH_CNCL_ASYNC_ERROR_HANDLING",
+        "TORCH_NCCL_BLOCKING_WAIT": "TORCH_CNCL_BLOCKING_WAIT",
+    },
+    collective="cncl",
+    renames={"CUDAGraph": "MLUGraph", "nvtx": "cnpx", "nccl": "cncl"},
+    errors=ERRORS,
+    error_codes=ERROR_CODES,
+    telemetry=READER,
+    conflicts={"torch_mlu.utils.gpu_migration": "remove `import torch_mlu.utils.gpu_migration`"},
+)

@@ -1,0 +1,24 @@
+"""Moore Threads MUSA, through the torch_musa plugin.
+
+Attested by the public torch_musa and torchada packages (names, variables) and by issue reports (error texts). Not run
+on a chip here; no reader of the vendor's SMI tool, whose machine-readable form is not attested.
+"""
+
+from ..vendor import Probe, Vendor
+from ._other_errors import MUSA_ERRORS
+
+VENDOR = Vendor(
+    name="musa",
+    title="Moore Threads MUSA",
+    aliases=("mthreads",),
+    package="torch_musa",
+    device_type="musa",
+    namespace="torch.musa",
+    probe=Probe(files=("/dev/mtgpu.[0-9]*",), library="libmusart.so"),
+    visible_devices="MUSA_VISIBLE_DEVICES",
+    environment={"PYTORCH_CUDA_ALLOC_CONF": "PYTORCH_MUSA_ALLOC_CONF"},
+    collective="mccl",
+    renames={"CUDAGraph": "MUSAGraph"},
+    errors=MUSA_ERRORS,
+    conflicts={"torchada": "remove `import torchada`"},
+)
