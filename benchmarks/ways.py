@@ -6,10 +6,10 @@ memory; they differ only in who makes the names work.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 REHEARSED = "ascend"
 
@@ -36,16 +36,18 @@ class Way:
         return f"{self.place}/{self.name}"
 
 
+# torch would load the plugin by itself, and by its entry point the shim, which sees that a rehearsal is asked for.
+_NO_AUTOLOAD = (("TORCH_DEVICE_BACKEND_AUTOLOAD", "0"),)
 _SHIM = (("FLAGOS_DEVICE_BACKEND", REHEARSED), ("FLAGOS_SHIM_REHEARSE", REHEARSED))
 
 WAYS = {
     way.key: way
     for way in (
-        Way("native", "ascend", "npu"),
+        Way("native", "ascend", "npu", _NO_AUTOLOAD),
         Way("shim", "ascend", "cuda", _SHIM),
-        Way("peer", "ascend", "cuda"),
-        Way("native", "cpu", "cpu"),
-        Way("shim", "cpu", "cuda", (("FLAGOS_DEVICE_BACKEND", "cpu"), ("TORCH_DEVICE_BACKEND_AUTOLOAD", "0"))),
+        Way("peer", "ascend", "cuda", _NO_AUTOLOAD),
+        Way("native", "cpu", "cpu", _NO_AUTOLOAD),
+        Way("shim", "cpu", "cuda", (("FLAGOS_DEVICE_BACKEND", "cpu"), *_NO_AUTOLOAD)),
     )
 }
 
@@ -53,8 +55,6 @@ WAYS = {
 def environment(way: Way, inherited: dict[str, str]) -> dict[str, str]:
     """The variables for an interpreter of ``way``: one thread, and nothing that another way has set."""
     clean = {k: v for k, v in inherited.items() if not k.startswith(("FLAGOS_", "ASCEND_", "TORCH_DEVICE_BACKEND"))}
-    if way.key == "cpu/native":
-        clean["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     return {**clean, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **dict(way.variables)}
 
 
@@ -71,16 +71,15 @@ def before_torch(way: Way) -> None:
 
 def after_torch(way: Way) -> None:
     """What a program of this way does once torch is there."""
+    if way.place == "ascend" and way.name != "shim":
+        importlib.import_module("torch_npu")
     if way.name == "peer":
-        importlib_import("torch_npu.contrib.transfer_to_npu")
+        switch_on_peer()
 
 
-def importlib_import(name: str) -> Any:
-    """Import a module by its name and return it."""
-    import importlib
-
-    importlib.import_module(name)
-    return sys.modules[name]
+def switch_on_peer() -> None:
+    """The peer's one line: ``from torch_npu.contrib import transfer_to_npu``."""
+    importlib.import_module("torch_npu.contrib.transfer_to_npu")
 
 
 def check(way: Way) -> None:

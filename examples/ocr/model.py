@@ -42,7 +42,9 @@ def ctc_loss(log_probabilities: torch.Tensor, targets: torch.Tensor, lengths: to
     """The CTC loss summed over the batch; every image uses all T time steps."""
     steps, count, _ = log_probabilities.shape
     input_lengths = torch.full((count,), steps, dtype=torch.long, device=log_probabilities.device)
-    return F.ctc_loss(log_probabilities, targets, input_lengths, lengths, blank=BLANK, reduction="sum", zero_infinity=True)
+    return F.ctc_loss(
+        log_probabilities, targets, input_lengths, lengths, blank=BLANK, reduction="sum", zero_infinity=True
+    )
 
 
 def decode(log_probabilities: torch.Tensor) -> list[list[int]]:

@@ -6,7 +6,7 @@ run that is resumed at image ``i`` sees what the uninterrupted run would have se
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -58,7 +58,7 @@ def _parse_font(drawing: str) -> dict[str, torch.Tensor]:
 GLYPHS = _parse_font(FONT)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _scaled_glyph(character: str, height: int, width: int) -> torch.Tensor:
     """The character, smoothly scaled to ``height`` x ``width`` pixels."""
     return F.interpolate(GLYPHS[character][None, None], size=(height, width), mode="bilinear", align_corners=True)[0, 0]
@@ -97,7 +97,7 @@ class TextImages(Dataset):
         baseline = 23 + whole(0, 6, 1)[0]
         for number, height, width, gap in zip(classes, heights, widths, gaps):
             top = baseline - height
-            canvas[top : baseline, x : x + width] = _scaled_glyph(ALPHABET[number - 1], height, width)
+            canvas[top:baseline, x : x + width] = _scaled_glyph(ALPHABET[number - 1], height, width)
             x += width + gap
         contrast, shade, noise, polarity = torch.rand(4, generator=generator).tolist()
         canvas = canvas * (0.6 + 0.4 * contrast) * (1 if polarity < 0.5 else -1) + (shade - 0.5)

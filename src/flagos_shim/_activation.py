@@ -185,7 +185,7 @@ def _import_plugin(vendor: Vendor) -> object:
     if not vendor.identity and not registry.has_device_files(vendor) and _hidden(vendor) is False:
         if not module.device_count():
             raise BackendUnavailableError(
-                f"The back end {vendor.name!r}: {vendor.package} was imported, but finds no device on this machine. "
+                f"The back end {vendor.name!r}: {vendor.package or vendor.namespace} was imported, but finds no device on this machine. "
                 f"{registry.ADVICE.format(name=vendor.name)}"
             )
     return module
@@ -216,8 +216,6 @@ def _hidden(vendor: Vendor) -> bool:
 
 def _refuse_rivals(vendor: Vendor) -> None:
     rivals = {
-        "torchada": "remove `import torchada`",
-        "torch_mlu.utils.gpu_migration": "remove `import torch_mlu.utils.gpu_migration`",
         "torch_fl": "remove `import torch_fl`: it is a device plugin of its own, and an alternative to this package",
         **registry.conflicts(),
         **vendor.conflicts,

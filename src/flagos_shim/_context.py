@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ._devices import DeviceTable
+from ._devices import DeviceTable, KindTable
 
 if TYPE_CHECKING:
+    from ._coverage import Decision
     from ._environment import Changes
     from .vendor import Vendor
 
@@ -19,9 +20,11 @@ class Context:
         vendor: the vendor in force.
         device_type: torch's name of its devices, e.g. "npu"; None once deactivated, so that no device is ours.
         devices: device string -> interned ``torch.device``; see DeviceTable.
+        kinds: ``torch.device`` -> the plain name of its type, whoever asks.
         module: the vendor's device module, e.g. ``torch.npu``; None where the vendor has none (cpu).
         environment: the variables that activation has set; the cards to see may be set again before the first use.
         remembered: what a program has set on a switch that the vendor does not have, to be read back.
+        names: what became of each public name of torch.cuda; see `_coverage`.
         active: False once deactivated; stand-ins that somebody still holds then behave as torch's own.
     """
 
@@ -35,9 +38,11 @@ class Context:
         self.module = module
         self.environment = environment
         self.remembered: dict[str, Any] = {}
+        self.names: tuple[Decision, ...] = ()
         self.log = logging.getLogger("flagos_shim")
         self._device = torch.device
         self.devices = DeviceTable(aliases, self.make_device)
+        self.kinds = KindTable(vars(torch.device)["type"].__get__)
 
     def make_device(self, index: int | None) -> Any:
         """The vendor's ``torch.device`` for an ordinal; a vendor without ordinals (cpu) has one device without index."""
@@ -93,7 +98,7 @@ class Context:
 
     def owns(self, device: Any) -> bool:
         """True where ``device`` (a ``torch.device``) is the vendor's, and the vendor is an accelerator."""
-        return self.vendor.indexed and device.type == self.device_type
+        return self.vendor.indexed and self.kinds[device] == self.device_type
 
     def close(self) -> None:
         """Go dormant."""

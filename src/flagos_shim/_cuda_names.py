@@ -6,6 +6,7 @@ decided by ``_coverage.decide``: the plugin has the name, or torch's own code do
 
 from __future__ import annotations
 
+import functools
 import inspect
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -65,8 +66,14 @@ def find(ctx: Context, name: str) -> Any:
 
 def unsupported(ctx: Context, name: str) -> Exception:
     """The one error for a name that the vendor has nothing for: says the vendor, the name, and what to use."""
-    advice = ctx.vendor.absent.get(name) or ADVICE.get(name) or "remove the call, or guard it"
-    return NotImplementedError(f"torch.cuda.{name} is not supported on {ctx.vendor.title}: {advice}.")
+    return NotImplementedError(f"torch.cuda.{name} is not supported on {ctx.vendor.title}: {advice(ctx, name)}.")
+
+
+def advice(ctx: Context, name: str) -> str:
+    """What to use instead of a name of torch.cuda, or of a method or an argument of it ("Event(external=True)")."""
+    known = {**ADVICE, **ctx.vendor.absent}
+    name = name.partition("(")[0]
+    return known.get(name) or known.get(name.rpartition(".")[0]) or "remove the call, or guard it"
 
 
 # What to use instead, where that does not depend on the vendor.
@@ -111,16 +118,15 @@ def forward(ctx: Context, original: Any, target: Any, name: str) -> Any:
         target: the vendor's function.
         name: the name in torch.cuda, for the error where the vendor lacks an argument that is given.
     """
-    ours = inspect.signature(original)
-    names = list(ours.parameters)
-    if not names:
+    ours = parameters(original)
+    if ours is None or not ours:
 
         def plain(*args: Any, **kwargs: Any) -> Any:
             return target(*args, **kwargs) if ctx.active else original(*args, **kwargs)
 
         return plain
-    mapping = _mapping(ours, target)
-    if names == ["device"] and mapping["device"] is not None:
+    mapping = _mapping(list(ours), parameters(target))
+    if list(ours) == ["device"] and mapping["device"] is not None and ours["device"] is not _EMPTY:
 
         def query(device: Any = None) -> Any:
             if not ctx.active:
@@ -128,45 +134,57 @@ def forward(ctx: Context, original: Any, target: Any, name: str) -> Any:
             index = index_of(ctx, device)
             return target() if index is None else target(index)
 
-        if ours.parameters["device"].default is not _EMPTY:
-            return query
+        return query
+    by_position = not hasattr(inspect.unwrap(target), "__code__")  # a builtin may take no keywords
+    signature = functools.lru_cache(maxsize=1)(functools.partial(inspect.signature, original))
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if not ctx.active:
             return original(*args, **kwargs)
         theirs = {}
-        for given, value in ours.bind(*args, **kwargs).arguments.items():
-            default = ours.parameters[given].default
+        for given, value in signature().bind(*args, **kwargs).arguments.items():
             if given in _DEVICE_PARAMETERS:
                 value = index_of(ctx, value)
                 if value is None:
-                    if default is not _EMPTY:
+                    if ours[given] is not _EMPTY:
                         continue
                     value = ctx.module.current_device()
             place = mapping[given]
             if place is not None:
                 theirs[place] = value
-            elif value != default:
+            elif value != ours[given]:
                 raise unsupported(ctx, f"{name}({given}=)")
-        return target(**theirs)
+        return target(*theirs.values()) if by_position else target(**theirs)
 
     return call
 
 
-def _mapping(ours: inspect.Signature, target: Any) -> dict[str, str | None]:
+def parameters(function: Any) -> dict[str, Any] | None:
+    """Names and defaults of a Python function's parameters; None where they cannot be told (a builtin, ``*args``).
+
+    Read from the code object, since ``inspect.signature`` on every name of torch.cuda would take milliseconds.
+    """
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return None
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    found: dict[str, Any] = dict.fromkeys(names, _EMPTY)
+    defaults = function.__defaults__ or ()
+    found.update(zip(names[code.co_argcount - len(defaults) : code.co_argcount], defaults))
+    found.update(function.__kwdefaults__ or {})
+    return found
+
+
+def _mapping(ours: list[str], theirs: dict[str, Any] | None) -> dict[str, str | None]:
     """Our parameter -> the vendor's name for it (by name, else by position), or None where it has none."""
-    try:
-        theirs = inspect.signature(target).parameters
-    except (TypeError, ValueError):
-        return {name: name for name in ours.parameters}
-    anything = any(p.kind is p.VAR_KEYWORD for p in theirs.values())
+    if theirs is None:
+        return {name: name for name in ours}
+    order = list(theirs)
     mapping: dict[str, str | None] = {}
-    for position, name in enumerate(ours.parameters):
-        if name in theirs or anything:
-            mapping[name] = name
-            continue
-        other = list(theirs)[position] if position < len(theirs) else None
-        mapping[name] = other if other is not None and other not in ours.parameters else None
+    for position, name in enumerate(ours):
+        other = order[position] if position < len(order) else None
+        mapping[name] = name if name in theirs else other if other not in ours else None
     return mapping
 
 

@@ -7,17 +7,45 @@ decide by the true name which code to run.  So the answer depends on who asks: t
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
-# Top-level packages whose code is to see the plain name; the vendor's are added while it is active.
-internal: set[str] = {"torch", "flagos_shim"}
+
+class _Modules(dict[Any, bool]):
+    """From the name of a module to whether its code is to see the plain name; found out once for each."""
+
+    def __init__(self, packages: set[str]) -> None:
+        super().__init__()
+        self._packages = packages
+
+    def __missing__(self, name: Any) -> bool:
+        found = isinstance(name, str) and name.partition(".")[0] in self._packages
+        if len(self) < 8192:  # a program may make up modules without end
+            self[name] = found
+        return found
+
+
+class Insiders(set[str]):
+    """Top-level packages whose code is to see the plain name; the vendor's are added while it is active."""
+
+    def __init__(self, *packages: str) -> None:
+        super().__init__(packages)
+        self.modules = _Modules(self)
+
+    def update(self, *packages: Iterable[str]) -> None:
+        """Add packages, and forget what was found out about modules."""
+        super().update(*packages)
+        self.modules.clear()
+
+
+internal = Insiders("torch", "flagos_shim")
+_modules = internal.modules
 
 
 def is_internal(frame: FrameType) -> bool:
     """True where the code of ``frame`` belongs to torch, to the plugin or to this package."""
-    name = frame.f_globals.get("__name__")
-    return isinstance(name, str) and name.partition(".")[0] in internal
+    return _modules[frame.f_globals.get("__name__")]
 
 
 class RoutedName(str):
@@ -27,18 +55,14 @@ class RoutedName(str):
     alias = ""
 
     def __eq__(self, other: object) -> bool:
-        same = str.__eq__(self, other)
-        if same is True:
-            return True
         if other.__class__ is str and other == self.alias:
-            return not is_internal(sys._getframe(1))
-        return same
+            return not _modules[sys._getframe(1).f_globals.get("__name__")]
+        return str.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        different = str.__ne__(self, other)
-        if different is True and other.__class__ is str and other == self.alias:
-            return is_internal(sys._getframe(1))
-        return different
+        if other.__class__ is str and other == self.alias:
+            return _modules[sys._getframe(1).f_globals.get("__name__")]
+        return str.__ne__(self, other)
 
     def __hash__(self) -> int:
         return str.__hash__(self) if is_internal(sys._getframe(1)) else str.__hash__(self.alias)

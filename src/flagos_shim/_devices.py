@@ -44,7 +44,16 @@ class DeviceTable(dict[str, Any]):
         """Args: aliases: kinds to route; make: builds the vendor's device from an index or None."""
         super().__init__()
         self.aliases = aliases
+        self.made: dict[Any, Any] = {}
         self._make = make
+
+    def keep(self, key: Any, device: Any) -> None:
+        """Remember in ``made`` what constructing a device of ``key``, its arguments, gave."""
+        aliases = self.aliases
+        if len(self.made) < _TABLE_LIMIT:
+            self.made[key] = device
+            if self.aliases is not aliases:  # another thread has closed the table meanwhile
+                self.made.pop(key, None)
 
     def __missing__(self, text: str) -> Any:
         aliases = self.aliases
@@ -60,3 +69,19 @@ class DeviceTable(dict[str, Any]):
         """Route nothing any more."""
         self.aliases = ()
         self.clear()
+        self.made.clear()
+
+
+class KindTable(dict[Any, str]):
+    """From a ``torch.device`` to the plain name of its type: one look-up, where torch makes a new string each time."""
+
+    def __init__(self, read: Callable[[Any], str]) -> None:
+        """Args: read: torch's own getter of ``torch.device.type``."""
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, device: Any) -> str:
+        kind = self._read(device)
+        if len(self) < _TABLE_LIMIT:
+            self[device] = kind
+        return kind

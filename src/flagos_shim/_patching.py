@@ -240,7 +240,11 @@ class Ledger:
         for module_name, module in list(sys.modules.items()):
             if module_name.partition(".")[0] in skipped or not isinstance(module, ModuleType):
                 continue
-            for name, value in list(vars(module).items()):
+            held = vars(module)
+            # Nearly every module holds none of them, which this tells without a Python step for each of its names.
+            if swap.keys().isdisjoint(map(id, list(held.values()))):
+                continue
+            for name, value in list(held.items()):
                 found = swap.get(id(value))
                 if found is not None and found.original is value and found.installer is None:
                     why = f"Taken from {found.target} before activation."

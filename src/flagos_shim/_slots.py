@@ -19,7 +19,7 @@ from .failures import PatchError
 _TP_NEW_OFFSET = 312
 _TP_NEW = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
 
-Arguments = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[tuple[Any, ...], dict[str, Any]]"]
+Arguments = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
 def type_dict(owner: type) -> dict[str, Any]:
@@ -78,7 +78,8 @@ class Constructor:
 
         Args:
             owner: the C type.
-            rewrite: maps the call's ``(args, kwargs)`` to those that the type's own constructor gets.
+            rewrite: maps the call's ``(args, kwargs)`` to those that the type's own constructor gets, as a tuple of
+                the two, or to a finished instance.
             probe: arguments for one construction by the slot as found; the result must be an instance of ``owner``.
 
         Raises:
@@ -98,7 +99,10 @@ class Constructor:
             raise PatchError(f"The slot found in {owner.__name__} is not its constructor.")
 
         def construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
-            args, kwargs = rewrite(args, kwargs)
+            made = rewrite(args, kwargs)
+            if made.__class__ is not tuple:
+                return made
+            args, kwargs = made
             return native(cls, args, id(kwargs) if kwargs else None)
 
         self._probe = probe
@@ -114,9 +118,12 @@ class Constructor:
         set_type_name(self.owner, "__new__", self._new)
         self._slot.value = self._ours
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(self.owner))
-        if type(self.owner(*self._probe)) is not self.owner:
+        try:
+            if type(self.owner(*self._probe)) is not self.owner:
+                raise PatchError(f"The constructor of {self.owner.__name__} does not take effect.")
+        except BaseException:
             self.restore()
-            raise PatchError(f"The constructor of {self.owner.__name__} does not take effect.")
+            raise
 
     def covered(self) -> bool:
         """True where somebody else has replaced the constructor since."""

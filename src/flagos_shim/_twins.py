@@ -29,7 +29,7 @@ def stand_ins(prefix: str = "torch") -> Iterator[tuple[Any, Any]]:
     seen = set()
     for place in places:
         for value in list(vars(place).values()):
-            if value.__class__ is FunctionType and id(value) not in seen:
+            if type(value) is FunctionType and id(value) not in seen:
                 module_name = value.__globals__.get("__name__")
                 if isinstance(module_name, str) and module_name.startswith(_PACKAGE) and hasattr(value, "__wrapped__"):
                     seen.add(id(value))

@@ -8,11 +8,11 @@ import importlib.metadata
 import importlib.util
 import logging
 import sys
-from typing import Any
+from dataclasses import dataclass
 
 from .failures import BackendUnavailableError, ConflictError, FlagosShimError, UnknownBackendError
 from .vendor import Vendor
-from .vendors import BUILTIN
+from .vendors import ALIASES, BUILTIN, RIVALS
 
 ENTRY_POINT_GROUP = "flagos_shim.vendors"
 
@@ -26,11 +26,25 @@ ADVICE = "Run `flagos-diagnose --backend {name}` for every step and its remedy."
 _log = logging.getLogger("flagos_shim")
 
 
-def _entry_points() -> list[Any]:
-    found: Any = importlib.metadata.entry_points()
-    points = found.select(group=ENTRY_POINT_GROUP) if hasattr(found, "select") else found.get(ENTRY_POINT_GROUP, [])
-    # A distribution can be on the path twice, installed and as its source tree.
-    return list({(point.name, point.value): point for point in points}.values())
+@dataclass(frozen=True)
+class _Published:
+    """An entry point, and the distribution that it is from."""
+
+    name: str
+    value: str
+    source: str
+
+
+def _entry_points() -> list[_Published]:
+    # Not importlib.metadata.entry_points(): CPython 3.9's does not say which distribution an entry point is from.
+    found: dict[tuple[str, str], _Published] = {}
+    for distribution in importlib.metadata.distributions():
+        for point in distribution.entry_points:
+            if point.group == ENTRY_POINT_GROUP:
+                # A distribution can be on the path twice, installed and as its source tree.
+                published = _Published(point.name, point.value, distribution.metadata["Name"])
+                found.setdefault((point.name, point.value), published)
+    return list(found.values())
 
 
 def load(where: str) -> Vendor:
@@ -49,7 +63,7 @@ def load(where: str) -> Vendor:
     return value
 
 
-def _published(point: Any) -> Vendor:
+def _published(point: _Published) -> Vendor:
     """The vendor that an entry point publishes.
 
     Raises:
@@ -60,13 +74,8 @@ def _published(point: Any) -> Vendor:
         if vendor.name != point.name:
             raise FlagosShimError(f"{point.value!r} has the name {vendor.name!r}; the entry point must have the same.")
     except FlagosShimError as error:
-        raise FlagosShimError(f"The vendor {point.name!r} published by {_source(point)} is broken: {error}") from error
+        raise FlagosShimError(f"The vendor {point.name!r} published by {point.source} is broken: {error}") from error
     return vendor
-
-
-def _source(point: Any) -> str:
-    # CPython 3.9 does not say which distribution an entry point is from.
-    return getattr(getattr(point, "dist", None), "name", None) or str(point.value)
 
 
 def _clash(name: str, *sources: str) -> ConflictError:
@@ -77,7 +86,7 @@ def _clash(name: str, *sources: str) -> ConflictError:
 
 def conflicts() -> dict[str, str]:
     """Modules of the built-in vendors that patch torch for the same purpose -> what to remove."""
-    return {module: remedy for where in BUILTIN.values() for module, remedy in load(where).conflicts.items()}
+    return dict(RIVALS)
 
 
 def vendors() -> dict[str, Vendor]:
@@ -96,8 +105,8 @@ def vendors() -> dict[str, Vendor]:
             continue
         for name in vendor.names:
             if name in owner:
-                raise _clash(name, owner[name], _source(point))
-            owner[name] = _source(point)
+                raise _clash(name, owner[name], point.source)
+            owner[name] = point.source
         found[vendor.name] = vendor
     return found
 
@@ -115,8 +124,9 @@ def resolve(name: str) -> Vendor:
     """
     wanted = name.strip().lower()
     points = [point for point in _entry_points() if point.name == wanted]
-    builtin = next((v for v in map(load, BUILTIN.values()) if wanted in v.names), None)
-    sources = [_OWN] * (builtin is not None) + [_source(point) for point in points]
+    where = BUILTIN.get(ALIASES.get(wanted, wanted))
+    builtin = None if where is None else load(where)
+    sources = [_OWN] * (builtin is not None) + [point.source for point in points]
     if len(sources) > 1:
         raise _clash(wanted, *sources)
     if builtin is not None:

@@ -6,6 +6,7 @@ vendor's own device module at run time.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ class Vendor:
         package: the plugin's import name, imported only once the vendor is chosen; None where torch itself suffices.
         own_packages: further packages of the vendor's whose code is to see devices by their true name.
         requirement: what to give pip to get the plugin, for the advice; None where it is not on PyPI.
+        plugin_follows_torch: True where the plugin's release number must be torch's.
         device_type: torch's name of its devices, e.g. "npu".
         namespace: dotted name of the device module that stands for ``torch.cuda``; None where there is none.
         indexed: False where there is one device without ordinal (cpu).
@@ -55,7 +57,8 @@ class Vendor:
         renames: name in torch.cuda -> dotted name in the namespace.
         absent: name in torch.cuda -> what to use instead; a promise that somebody has looked.
         capability: what ``get_device_capability`` answers where the plugin gives None.
-        errors: rules that recognise the vendor's error texts.
+        errors: rules that recognise the vendor's error texts; for this and the next two, "module:name" may stand for
+            the object, which is then imported when it is first needed: see `read`.
         error_codes: the vendor's codes and their meaning.
         telemetry: the reader of the vendor's SMI tool.
         conflicts: modules that patch torch for the same purpose -> what to remove.
@@ -68,6 +71,7 @@ class Vendor:
     package: str | None = None
     own_packages: tuple[str, ...] = ()
     requirement: str | None = None
+    plugin_follows_torch: bool = False
     device_type: str = "cpu"
     namespace: str | None = None
     indexed: bool = True
@@ -83,8 +87,8 @@ class Vendor:
     renames: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     capability: tuple[int, int] = (8, 0)
-    errors: tuple[Any, ...] = ()
-    error_codes: Mapping[str, Any] = field(default_factory=dict)
+    errors: tuple[Any, ...] | str = ()
+    error_codes: Mapping[str, Any] | str = field(default_factory=dict)
     telemetry: Any | None = None
     conflicts: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[], None] | None = None
@@ -107,3 +111,15 @@ class Vendor:
     def names(self) -> tuple[str, ...]:
         """The name and its aliases."""
         return (self.name, *self.aliases)
+
+    def read(self, name: str) -> Any:
+        """What the field ``name`` (``errors``, ``error_codes`` or ``telemetry``) holds, imported where it says where.
+
+        Raises:
+            ImportError, AttributeError: there is nothing at the place that the field names.
+        """
+        value = getattr(self, name)
+        if not isinstance(value, str):
+            return value
+        module, _, attribute = value.partition(":")
+        return getattr(importlib.import_module(module), attribute)

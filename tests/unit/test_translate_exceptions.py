@@ -16,8 +16,9 @@ from flagos_shim._translate import carried_text, normalise_out_of_memory, transl
 from flagos_shim.vendors._ascend_errors import ERROR_CODES, ERRORS
 
 NPU = (
-    "NPU out of memory. Tried to allocate 72.00 MiB (NPU 0; 61.27 GiB total capacity; 5.04 MiB free; 58.39 GiB reserved in "
-    "total by PyTorch).If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation."
+    "NPU out of memory. Tried to allocate 72.00 MiB (NPU 0; 61.27 GiB total capacity; 5.04 MiB free; 58.39 GiB "
+    "reserved in total by PyTorch).If reserved memory is >> allocated memory try setting max_split_size_mb to avoid "
+    "fragmentation."
 )
 FAULT = "f:build/x.ts:5 NPU function error: AclrtSynchronizeStream, error code is 507035\n[ERROR] 2025-04-29-18:46:11 "
 FAULT += "(PID:1, Device:0, RankID:-1) ERR00100 PTA call acl api failed\nEZ9999: Inner Error!"
@@ -157,8 +158,8 @@ def test_from_a_loader_worker(text, code, translating):
     new = translated(caught.value)
     assert type(new) is type(translated(RuntimeError(text)))
     assert (new.vendor_code, len(new.args)) == (code, 1)
-    begins = "CUDA out of memory. Tried to allocate 72.00 MiB. Caught " if text is NPU else "Vector core kernel failed ("
-    assert str(new).startswith(begins)
+    memory = "CUDA out of memory. Tried to allocate 72.00 MiB. Caught "
+    assert str(new).startswith(memory if text is NPU else "Vector core kernel failed (")
     assert text.splitlines()[0] in str(new)
 
 

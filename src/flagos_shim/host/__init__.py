@@ -7,9 +7,12 @@ always idle and events only tell the time; where the host has no answer (graphs,
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 from .memory import (
+    caching_allocator_alloc,
+    caching_allocator_delete,
     empty_cache,
     host_empty_cache,
     host_memory_stats_as_nested_dict,
@@ -25,20 +28,21 @@ from .memory import (
 from .streams import Event, ExternalStream, Stream, current_stream, default_stream, set_stream
 
 __all__ = [
-    "Event", "ExternalStream", "Stream", "can_device_access_peer", "current_device", "current_stream", "default_stream",
+    "Event", "ExternalStream", "Stream", "caching_allocator_alloc", "caching_allocator_delete",
+    "can_device_access_peer", "current_device", "current_stream", "default_stream",
     "device_count", "empty_cache", "get_device_properties", "get_per_process_memory_fraction", "host_empty_cache",
     "host_memory_stats_as_nested_dict", "init", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized",
     "mem_get_info", "memory_snapshot", "memory_stats_as_nested_dict", "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats", "reset_peak_host_memory_stats", "reset_peak_memory_stats", "set_device",
-    "set_per_process_memory_fraction", "set_stream", "synchronize",
+    "set_per_process_memory_fraction", "set_stream", "synchronize", "utilization",
 ]  # fmt: skip
 
 
-class _Started:
-    """Whether something has asked for the device; pending calls wait for that."""
+class _State:
+    """Whether something has asked for the device, and the limit that a program has set."""
 
-    done = False
-    waiting: list[Any] = []
+    started = False
+    fraction = 1.0
 
 
 def __getattr__(name: str) -> Any:
@@ -59,32 +63,28 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """one, or none where CUDA_VISIBLE_DEVICES names none"""
+    if _State.started:
+        return 1
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     return 1 if visible is None or visible.partition(",")[0].strip().isdecimal() else 0
 
 
 def is_initialized() -> bool:
     """whether something has asked for the device"""
-    return _Started.done
+    return _State.started
 
 
 def init() -> None:
-    """marks the device as used, and runs what waited for that"""
-    if not _Started.done:
-        _Started.done = True
-        waiting, _Started.waiting = _Started.waiting, []
-        for call in waiting:
-            call()
-
-
-def _lazy_call(call: Any) -> None:
-    """runs at once: nothing on the host needs to be started"""
-    call()
+    """marks the device as used; refused where CUDA_VISIBLE_DEVICES names none, as on CUDA"""
+    if not _State.started:
+        current_device()
+        _State.started = True
 
 
 def current_device() -> int:
-    """always device 0"""
-    init()
+    """always device 0; refused where CUDA_VISIBLE_DEVICES names none, as on CUDA"""
+    if not device_count():
+        raise RuntimeError("No CUDA GPUs are available")
     return 0
 
 
@@ -96,6 +96,11 @@ def set_device(device: int) -> None:
 def synchronize(device: Any = None) -> None:
     """nothing to wait for: work on the host is done when a call returns"""
     init()
+
+
+def _sleep(cycles: int) -> None:
+    """waits so long as a device of 1 GHz would take"""
+    time.sleep(cycles / 1e9)
 
 
 def ipc_collect() -> None:
@@ -118,16 +123,18 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
         raise TypeError("Invalid type for fraction argument, must be `float`")
     if not 0 <= fraction <= 1:
         raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
-    _Fraction.value = fraction
-
-
-class _Fraction:
-    value = 1.0
+    _State.fraction = fraction
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
     """what was set"""
-    return _Fraction.value
+    return _State.fraction
+
+
+def utilization(device: Any = None) -> int:
+    """the load of the last minute, in percent of the processors"""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return min(100, round(100 * load / (os.cpu_count() or 1)))
 
 
 class Properties:

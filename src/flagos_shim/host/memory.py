@@ -12,6 +12,8 @@ _STATISTICS = (
 )  # fmt: skip
 _COUNTERS = ("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free")
 
+_given: dict[int, Any] = {}  # what caching_allocator_alloc keeps alive, by address
+
 
 def total_memory() -> int:
     """Bytes of memory that the host has."""
@@ -48,6 +50,33 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[dict[str, Any]]:
     """empty: the host's memory has no segments"""
     return []
+
+
+def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
+    """empty: the host's memory has no segments"""
+    return {"segments": [], "device_traces": [], "allocator_settings": {}, "external_annotations": []}
+
+
+def _record_memory_history(*args: Any, **kwargs: Any) -> None:
+    """accepted: there is no history to record"""
+
+
+def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
+    """host memory; its address"""
+    import torch
+
+    storage = torch.UntypedStorage(size)
+    _given[storage.data_ptr()] = storage
+    return int(storage.data_ptr())
+
+
+def caching_allocator_delete(mem_ptr: int) -> None:
+    """gives back what caching_allocator_alloc gave; another address is ignored"""
+    _given.pop(mem_ptr, None)
+
+
+def _set_allocator_settings(env: str) -> None:
+    """accepted: the host's allocator has no such settings"""
 
 
 def empty_cache() -> None:

@@ -1,4 +1,4 @@
-"""Streams and events of the `cpu` back end: nothing runs beside the caller, so a stream is idle and an event is a time."""
+"""Streams and events of the `cpu` back end: nothing runs beside the caller; a stream is idle, an event is a time."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ SURFACES = (
     "exceptions",
     "distributed",
     "compile",
+    "jit",
 )
 
 # On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.
-IDENTITY_SURFACES = ("device", "factories", "tensor", "storage", "generator", "amp", "flagos")
+IDENTITY_SURFACES = ("device", "factories", "tensor", "storage", "generator", "amp", "flagos", "compile", "jit")

@@ -18,6 +18,9 @@ def construct(ctx: Context, original: Any) -> Any:
     """`torch.autocast("cuda")` and `GradScaler("cuda")` are on, for the vendor's device."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if args and args[0].__class__ is str:
+            original(self, ctx.device_type if args[0] in ctx.aliases else args[0], *args[1:], **kwargs)
+            return
         for name in ("device_type", "device"):
             if name in kwargs:
                 kwargs[name] = ctx.device_kind(kwargs[name])
@@ -35,6 +38,10 @@ def _state(ctx: Context, original: Any) -> Any:
     setter = original.__name__.startswith("set_")
 
     def state(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) > setter and args[0].__class__ is str:
+            if args[0] in ctx.aliases:
+                args = (ctx.device_type, *args[1:])
+            return original(*args)
         if not ctx.active:
             return original(*args, **kwargs)
         if "device_type" in kwargs:

@@ -167,3 +167,11 @@ def is_cuda(ctx: Context, original: Any) -> Any:
         return ConstantVariable.create(bool(self.device.type == ctx.device_type))
 
     return method_attr_is_cuda
+
+
+@surface.enrol("torch._dynamo.variables.torch:constant_fold_functions")
+def device_count(_ctx: Context, _original: Any) -> tuple[Any, None]:
+    """The number of devices does not change while a program runs, so asking for it breaks no graph."""
+    import torch
+
+    return torch.cuda.device_count, None

@@ -37,7 +37,8 @@ surface.discover(cuda_graphs.vendor_classes)
 @surface.discover
 def names(ctx: Context) -> Iterator[Patch]:
     """Every public name of torch.cuda and its submodules, found on the installed torch."""
-    for decision in list(decide(ctx)):
+    ctx.names = tuple(decide(ctx))
+    for decision in ctx.names:
         if decision.patch is not None:
             yield decision.patch
 
@@ -81,11 +82,13 @@ def device_count(ctx: Context, original: Any) -> Any:
 @stand_in("torch.cuda:is_available")
 def is_available(ctx: Context, original: Any) -> Any:
     """true where there is a device; asking starts nothing"""
-    available = ctx.module.is_available
+    available, initialized = ctx.module.is_available, ctx.module.is_initialized
 
     def is_available() -> bool:
         if not ctx.active:
             return bool(original())
+        if initialized():
+            return True
         refresh(ctx)
         return bool(available())
 

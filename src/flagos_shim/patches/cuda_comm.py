@@ -20,6 +20,31 @@ def parallel(ctx: Context) -> Iterator[Patch]:
         ("_gather_out", _gather_out),
     ):  # fmt: skip
         yield Patch(f"torch._C:{name}", build, "Copies between the vendor's devices.", "provide")
+    if not ctx.vendor.indexed:
+        comm = "torch.nn.parallel.comm"
+        yield Patch(f"{comm}:_get_device_index", _only_device, "`cuda:0` is device 0.")
+        also = ("torch.cuda.comm:reduce_add",)
+        yield Patch(f"{comm}:reduce_add", _reduce_add, "Adds what is on the host, which torch refuses.", also=also)
+
+
+def _only_device(ctx: Context, original: Any) -> Any:
+    def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> Any:
+        if not ctx.active or device is None or isinstance(device, int):
+            return original(device, optional, allow_cpu)
+        return ctx.ordinal(device) or 0
+
+    return _get_device_index
+
+
+def _reduce_add(ctx: Context, original: Any) -> Any:
+    def reduce_add(inputs: Any, destination: Any = None) -> Any:
+        if not ctx.active:
+            return original(inputs, destination)
+        if any(tensor.shape != inputs[0].shape for tensor in inputs):
+            raise ValueError("reduce_add expects all inputs to have the same shape")
+        return inputs[0] if len(inputs) == 1 else _reduced(inputs, _SUM)
+
+    return reduce_add
 
 
 def _place(ctx: Context, device: Any) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import uuid
 import warnings
 from typing import Any
 
 from .._context import Context
 from .._cuda_names import find, stand_in
+
+_NO_UUID = uuid.UUID(int=0)
 
 
 class DeviceProperties:
@@ -67,7 +70,7 @@ def get_device_properties(ctx: Context, original: Any) -> Any:
 
     ask = find(ctx, "get_device_properties")
 
-    @functools.lru_cache(maxsize=None)
+    @functools.lru_cache(maxsize=64)
     def read(index: int) -> DeviceProperties:
         theirs = ask(index)
         total = theirs.total_memory
@@ -81,7 +84,7 @@ def get_device_properties(ctx: Context, original: Any) -> Any:
                 "shared_memory_per_block": 49152, "shared_memory_per_block_optin": 101376,
                 "shared_memory_per_multiprocessor": 102400, "L2_cache_size": 0, "is_integrated": 0,
                 "is_multi_gpu_board": 0, "gcnArchName": "", "clock_rate": 0, "memory_clock_rate": 0,
-                "memory_bus_width": 0, "pci_bus_id": 0, "pci_device_id": 0, "pci_domain_id": 0,
+                "memory_bus_width": 0, "uuid": _NO_UUID, "pci_bus_id": 0, "pci_device_id": 0, "pci_domain_id": 0,
             },
         )  # fmt: skip
 
@@ -164,13 +167,3 @@ def get_arch_list(ctx: Context, original: Any) -> Any:
         return [] if ctx.active else list(original())
 
     return get_arch_list
-
-
-@stand_in("torch.cuda:_is_compiled")
-def is_compiled(ctx: Context, original: Any) -> Any:
-    """true where the vendor has devices: what torch has routed is there"""
-
-    def _is_compiled() -> bool:
-        return bool(ctx.active and ctx.module.is_available()) or bool(original())
-
-    return _is_compiled

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
 from .._context import Context
-from .._cuda_names import ADVICE, find, stand_in, unsupported
+from .._cuda_names import ADVICE, find, parameters, stand_in, unsupported
 from .._patching import MISSING, Patch
 
 _EAGER = "run the step eagerly; NotImplementedError is a RuntimeError, so a fallback written for that runs"
@@ -35,15 +34,14 @@ def vendor_classes(ctx: Context) -> Iterator[Patch]:
             found = _parameters(vars(theirs)[method])
             if wanted is not None and found is not None and set(wanted) - set(found):
                 place = f"{theirs.__module__}:{theirs.__qualname__}.{method}"
-                yield Patch(place, _accepting(name, method, wanted, list(found)), "Accepts CUDA's arguments.", "replace")
+                build = _accepting(name, method, wanted, list(found))
+                yield Patch(place, build, "Accepts CUDA's arguments.", "replace")
 
 
 def _parameters(function: Any) -> dict[str, Any] | None:
     """Names and defaults of a method, without self."""
-    function = function.__func__ if isinstance(function, staticmethod) else function
-    if not inspect.isfunction(function):
-        return None
-    return {n: p.default for n, p in list(inspect.signature(function).parameters.items())[1:]}
+    found = parameters(function.__func__ if isinstance(function, staticmethod) else function)
+    return None if found is None else dict(list(found.items())[1:])
 
 
 def _accepting(name: str, method: str, wanted: dict[str, Any], found: list[str]) -> Any:

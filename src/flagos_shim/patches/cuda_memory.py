@@ -16,7 +16,10 @@ ADVICE.update(
         "MemPool": "let the caching allocator pool the memory",
         "use_mem_pool": "let the caching allocator pool the memory",
         "change_current_allocator": "use the vendor's own allocator",
-        "_use_uvm": "keep what does not fit in host memory",
+        "memory._use_uvm": "keep in host memory what does not fit",
+        "memory._host_allocator": "use Tensor.pin_memory",
+        "memory._CUDAAllocator": "use the vendor's own allocator",
+        "memory._get_current_allocator": "use the vendor's own allocator",
     }
 )
 
@@ -83,3 +86,26 @@ def get_allocator_backend(ctx: Context, original: Any) -> Any:
         return "native" if ask is None else str(ask())
 
     return get_allocator_backend
+
+
+@stand_in("torch.cuda.memory:_set_memory_metadata")
+def set_memory_metadata(ctx: Context, original: Any) -> Any:
+    """remembered; the vendor's snapshots do not carry it"""
+
+    def _set_memory_metadata(metadata: str) -> None:
+        if ctx.active:
+            ctx.remembered["memory_metadata"] = metadata
+        else:
+            original(metadata)
+
+    return _set_memory_metadata
+
+
+@stand_in("torch.cuda.memory:_get_memory_metadata")
+def get_memory_metadata(ctx: Context, original: Any) -> Any:
+    """what was set"""
+
+    def _get_memory_metadata() -> str:
+        return str(ctx.remembered.get("memory_metadata", "") if ctx.active else original())
+
+    return _get_memory_metadata

@@ -1,4 +1,4 @@
-"""``torch.cuda.nvtx``, ``torch.cuda.profiler`` and ``cudart()``: marks in the vendor's trace, and the runtime's calls."""
+"""``torch.cuda.nvtx`` and ``torch.cuda.cudart()``: marks in the vendor's trace, and the calls of CUDA's runtime."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def device_range_end(ctx: Context, original: Any) -> Any:
     return _device_range_end
 
 
-class cudaError(enum.IntEnum):  # CUDA's own spelling
-    """The results of CUDA's runtime that Python code compares with."""
+class Result(enum.IntEnum):
+    """``cudart().cudaError``: the results of CUDA's runtime that Python code compares with."""
 
     success = 0
     errorInvalidValue = 1
@@ -121,61 +121,64 @@ class cudaError(enum.IntEnum):  # CUDA's own spelling
     errorNotSupported = 801
 
 
+_TEXTS = {
+    Result.success: "no error",
+    Result.errorInvalidValue: "invalid argument",
+    Result.errorMemoryAllocation: "out of memory",
+    Result.errorNotReady: "device not ready",
+    Result.errorNotSupported: "operation not supported",
+}
+
+
 class Runtime:
     """``torch.cuda.cudart()``: the calls of CUDA's runtime that torch exposes to Python, on the vendor's device."""
 
-    cudaError = cudaError
-    _TEXTS = {
-        cudaError.success: "no error",
-        cudaError.errorInvalidValue: "invalid argument",
-        cudaError.errorMemoryAllocation: "out of memory",
-        cudaError.errorNotReady: "device not ready",
-        cudaError.errorNotSupported: "operation not supported",
-    }
+    cudaError = Result
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
     def cudaGetErrorString(self, error: int) -> str:
         """CUDA's text for a result."""
-        known = error in tuple(cudaError)
-        return self._TEXTS[cudaError(error)] if known else "unrecognized error code"
+        known = error in tuple(Result)
+        return _TEXTS[Result(error)] if known else "unrecognized error code"
 
-    def cudaProfilerStart(self) -> cudaError:
+    def cudaProfilerStart(self) -> Result:
         """Success: the vendor's own profiler decides when it records."""
-        return cudaError.success
+        return Result.success
 
-    def cudaProfilerStop(self) -> cudaError:
+    def cudaProfilerStop(self) -> Result:
         """Success; see cudaProfilerStart."""
-        return cudaError.success
+        return Result.success
 
     def cudaMemGetInfo(self, device: int) -> tuple[int, int]:
         """Free and total device memory in bytes."""
         free, total = find(self._ctx, "mem_get_info")(device)
         return int(free), int(total)
 
-    def cudaHostRegister(self, pointer: int, size: int, flags: int) -> cudaError:
+    def cudaHostRegister(self, pointer: int, size: int, flags: int) -> Result:
         """Page-locks host memory where the vendor's runtime can, else says that it is not supported."""
         return self._ask("cudaHostRegister", pointer, size, flags)
 
-    def cudaHostUnregister(self, pointer: int) -> cudaError:
+    def cudaHostUnregister(self, pointer: int) -> Result:
         """Undoes cudaHostRegister."""
         return self._ask("cudaHostUnregister", pointer)
 
-    def cudaStreamCreate(self, pointer: int) -> cudaError:
+    def cudaStreamCreate(self, pointer: int) -> Result:
         """Makes a raw stream where the vendor's runtime can, else says that it is not supported."""
         return self._ask("cudaStreamCreate", pointer)
 
-    def cudaStreamDestroy(self, stream: int) -> cudaError:
+    def cudaStreamDestroy(self, stream: int) -> Result:
         """Undoes cudaStreamCreate."""
         return self._ask("cudaStreamDestroy", stream)
 
-    def _ask(self, name: str, *arguments: int) -> cudaError:
+    def _ask(self, name: str, *arguments: int) -> Result:
         runtime = find(self._ctx, "cudart")
-        call = getattr(runtime() if callable(runtime) else None, self._ctx.vendor.renames.get(f"cudart.{name}", name), None)
+        theirs = self._ctx.vendor.renames.get(f"cudart.{name}", name)
+        call = getattr(runtime(), theirs, None) if callable(runtime) else None
         if call is None:
-            return cudaError.errorNotSupported
-        return cudaError.success if int(call(*arguments)) == 0 else cudaError.errorInvalidValue
+            return Result.errorNotSupported
+        return Result.success if int(call(*arguments)) == 0 else Result.errorInvalidValue
 
 
 @stand_in("torch.cuda:_cudart", verb="replace")

@@ -64,12 +64,18 @@ def _event(ctx: Context, original: Any) -> Any:
 @stand_in("torch.cuda:current_stream", "torch.cuda:default_stream")
 def stream_of(ctx: Context, original: Any) -> Any:
     """the vendor's stream of a device"""
+    import torch
+
     ask = find(ctx, original.__name__)
 
     def current_stream(device: Any = None) -> Any:
-        if device is None and ctx.active:
+        if not ctx.active:
+            return original(device)
+        index = None if device is None else index_of(ctx, device)
+        if index is None or index == ctx.module.current_device():
             return ask()
-        return ask(index_of(ctx, device)) if ctx.active else original(device)
+        with torch.cuda.device(index):  # some plugins know the streams of the current device only
+            return ask(index)
 
     return current_stream
 

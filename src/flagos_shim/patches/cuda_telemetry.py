@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
-from .. import _smi
 from .._context import Context
 from .._cuda_names import find, index_of, stand_in
+
+if TYPE_CHECKING:
+    from .. import _smi
 
 
 def chip_of(ctx: Context, index: int) -> tuple[_smi.Chip | None, str]:
     """What the vendor's tool says of the device with that ordinal, or None and the reason."""
-    reader = ctx.vendor.telemetry
+    reader = ctx.vendor.read("telemetry")
     if reader is None:
         return None, f"{ctx.vendor.title} has no tool to ask"
+    from .. import _smi
+
     reading = _smi.cached_read(reader)
     chip = reading.chip(index, _visible(ctx))
     return chip, reading.detail or f"{reading.tool} says nothing of device {index}"
@@ -42,7 +46,9 @@ def _reads(what: str, name: str, value: Callable[[_smi.Chip], float | None]) -> 
             chip, reason = chip_of(ctx, index)
             found = None if chip is None else value(chip)
             if found is None:
-                tool = "" if ctx.vendor.telemetry is None else f" ({ctx.vendor.telemetry.tool})"
+                reader = ctx.vendor.read("telemetry")
+                tool = "" if reader is None else f" ({reader.tool})"
+                reason = reason.rstrip(".")
                 raise RuntimeError(f"torch.cuda.{name}: {what} of device {index} is not known{tool}: {reason}.")
             return round(found)
 
@@ -52,17 +58,10 @@ def _reads(what: str, name: str, value: Callable[[_smi.Chip], float | None]) -> 
     stand_in(f"torch.cuda:{name}")(build)
 
 
-def _share(chip: _smi.Chip) -> float | None:
-    if chip.memory_used is None or not chip.memory_total:
-        return None
-    return 100.0 * chip.memory_used / chip.memory_total
-
-
 _reads("the utilisation in percent", "utilization", lambda chip: chip.utilization)
 _reads("the temperature in °C", "temperature", lambda chip: chip.temperature)
 _reads("the power in mW", "power_draw", lambda chip: None if chip.power is None else 1000.0 * chip.power)
 _reads("the clock in MHz", "clock_rate", lambda chip: chip.clock_rate)
-_reads("the share of memory in use in percent", "memory_usage", _share)
 
 
 @stand_in("torch.cuda:device_memory_used")
@@ -77,3 +76,17 @@ def device_memory_used(ctx: Context, original: Any) -> Any:
         return int(total - free)
 
     return device_memory_used
+
+
+@stand_in("torch.cuda:memory_usage")
+def memory_usage(ctx: Context, original: Any) -> Any:
+    """the share of device memory in use, in percent; how busy the memory is no vendor tells"""
+    import torch
+
+    def memory_usage(device: Any = None) -> int:
+        if not ctx.active:
+            return int(original(device))
+        free, total = torch.cuda.mem_get_info(device)
+        return round(100 * (total - free) / total) if total else 0
+
+    return memory_usage

@@ -10,17 +10,18 @@ from .._cuda_names import find, stand_in
 from .._patching import Patch
 
 _PREFIX = "torch.cuda."
+_NAMES = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor")  # torch's default is a floating-point type
 
 
 def tensor_types(ctx: Context) -> Iterator[Patch]:
     """`x.type()` says `torch.cuda.FloatTensor`, and takes it."""
+    yield Patch("torch:Tensor.type", _type, (tensor_types.__doc__ or "").strip())
     if ctx.vendor.indexed:
-        yield Patch("torch:Tensor.type", _type, (tensor_types.__doc__ or "").strip())
+        why = "`torch.cuda.FloatTensor` as default sends new tensors to the vendor's device."
+        yield Patch("torch:set_default_tensor_type", _default, why)
 
 
 def _type(ctx: Context, original: Any) -> Any:
-    import torch
-
     own = f"{ctx.vendor.namespace}."
 
     def type(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
@@ -29,14 +30,40 @@ def _type(ctx: Context, original: Any) -> Any:
         if dtype is None:
             name = original(self)
             return _PREFIX + name[len(own) :] if isinstance(name, str) and name.startswith(own) else name
-        if isinstance(dtype, str) and dtype.startswith(_PREFIX):
-            found: Any = torch.cuda
-            for part in dtype[len(_PREFIX) :].split("."):
-                found = getattr(found, part, None)
-            dtype = dtype if found is None else found
-        return original(self, dtype, non_blocking, **kwargs)
+        return original(self, _named(dtype), non_blocking, **kwargs)
 
     return type
+
+
+def _named(kind: Any) -> Any:
+    """The type behind a name such as "torch.cuda.FloatTensor"; anything else as it is."""
+    import torch
+
+    if not isinstance(kind, str) or not kind.startswith(_PREFIX):
+        return kind
+    found: Any = torch.cuda
+    for part in kind[len(_PREFIX) :].split("."):
+        found = getattr(found, part, None)
+    return kind if found is None else found
+
+
+def _default(ctx: Context, original: Any) -> Any:
+    import torch
+
+    def set_default_tensor_type(t: Any) -> None:
+        kind = _named(t) if ctx.active else t
+        ours = any(kind is getattr(ctx.module, name, None) for name in _NAMES) if ctx.active else False
+        if ours:
+            # torch takes only its own types here, so the data type and the device are set one by one.
+            torch.set_default_dtype(kind.dtype)
+            torch.set_default_device(ctx.make_device(None))
+            ctx.remembered["default_tensor_type"] = True
+            return
+        if ctx.remembered.pop("default_tensor_type", False):
+            torch.set_default_device(None)
+        original(t)
+
+    return set_default_tensor_type
 
 
 def _typed_storage(name: str, dtype: str) -> None:
@@ -55,3 +82,36 @@ def _typed_storage(name: str, dtype: str) -> None:
 
 _typed_storage("ComplexFloatStorage", "cfloat")
 _typed_storage("ComplexDoubleStorage", "cdouble")
+
+
+class SparseType(type):
+    """The type of ``torch.cuda.sparse.FloatTensor`` and its kin: a tensor is an instance by layout, place and dtype."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return bool(
+            getattr(instance, "is_sparse", False)
+            and instance.dtype is cls.dtype  # type: ignore[attr-defined]
+            and instance.device.type == cls.place.type  # type: ignore[attr-defined]
+        )
+
+
+def _sparse(name: str) -> None:
+    @stand_in(f"torch.cuda.sparse:{name}", verb="replace")
+    def build(ctx: Context, original: Any) -> Any:
+        """makes a sparse COO tensor on the vendor's device"""
+        import torch
+
+        place, dtype = ctx.make_device(None), getattr(torch, name).dtype
+
+        def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            if len(args) > 2 or (len(args) == 2 and isinstance(args[0], torch.Tensor)):
+                return torch.sparse_coo_tensor(*args, dtype=dtype, device=place, check_invariants=True, **kwargs)
+            size = args[0] if args and isinstance(args[0], (tuple, list)) else args or (0,)
+            return torch.sparse_coo_tensor(size, dtype=dtype, device=place)
+
+        body = {"__new__": __new__, "__module__": "torch.cuda.sparse", "dtype": dtype, "place": place}
+        return SparseType(name, (), body)
+
+
+for _name in ("BFloat16", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
+    _sparse(f"{_name}Tensor")

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from .._context import Context
-from .._device_type import DeviceType, is_internal
+from .._device_type import DeviceType, internal
 from .._patching import Surface
 
 surface = Surface("device")
@@ -16,7 +16,35 @@ surface = Surface("device")
 def construct(ctx: Context, _type: Any) -> Any:
     """`torch.device("cuda")`, in every constructor form, is the vendor's device."""
 
-    def rewrite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    import torch
+
+    devices, made, device_class = ctx.devices, ctx.devices.made, torch.device
+
+    def rewrite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # A device cannot be changed, so the same one can be handed out again for the same words.
+        if not kwargs and args:
+            first = args[0]
+            if first.__class__ is str:
+                if len(args) == 1:
+                    return made.get(first) or keep(first, args)
+                if len(args) == 2 and args[1].__class__ is int:
+                    return made.get(args) or keep(args, args)
+            elif first.__class__ is device_class and len(args) == 1:
+                return first
+        return translated(args, kwargs)
+
+    def keep(key: Any, args: tuple[Any, ...]) -> Any:
+        if key in made or ctx.device_type is None:
+            return translated(args, {})
+        made[key] = None  # so that the constructor, called from here, goes on to torch's own
+        try:
+            device = device_class(*args)
+        finally:
+            del made[key]
+        devices.keep(key, device)
+        return device
+
+    def translated(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         first = args[0] if args else kwargs.get("type")
         index = args[1] if len(args) > 1 else kwargs.get("index")
         if ctx.device_type is None:
@@ -24,7 +52,7 @@ def construct(ctx: Context, _type: Any) -> Any:
         if isinstance(first, str):
             text = str.__str__(first)
             if index is None:
-                found = ctx.devices[text]
+                found = devices[text]
                 return (args, kwargs) if found.__class__ is str else ((found,), {})
             if text in ctx.aliases and isinstance(index, int):
                 bare = index == 0 and not ctx.vendor.indexed
@@ -39,14 +67,14 @@ def construct(ctx: Context, _type: Any) -> Any:
 @surface.replace("torch:device.type")
 def type_(ctx: Context, original: Any) -> Any:
     """`x.device.type == "cuda"` holds in the program's and its libraries' code; torch's own reads the plain name."""
-    plain, kind = original.__get__, ctx.device_type
+    kinds, kind = ctx.kinds, ctx.device_type
     if not ctx.vendor.indexed or ctx.vendor.identity or kind is None:
         return original
-    routed = DeviceType(kind)
+    routed, insiders, getframe = DeviceType(kind), internal.modules, sys._getframe
 
     def read(device: Any) -> str:
-        name: str = plain(device)
-        if name != kind or is_internal(sys._getframe(1)):
+        name = kinds[device]
+        if name != kind or insiders[getframe(1).f_globals.get("__name__")]:
             return name
         return routed
 

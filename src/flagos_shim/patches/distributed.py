@@ -141,3 +141,18 @@ surface.wrap(
     "torch.distributed.device_mesh:init_device_mesh", also=("torch.distributed:init_device_mesh",), optional=True
 )(_device_type_first)
 surface.wrap("torch.distributed.device_mesh:DeviceMesh.__init__", optional=True)(_device_type_first)
+
+
+@surface.wrap("torch.nn.parallel.distributed:DistributedDataParallel.__init__", optional=True)
+def data_parallel(ctx: Context, original: Any) -> Any:
+    """`DistributedDataParallel(model, device_ids=[0])`: names of devices are the vendor's; on the CPU there are none."""
+
+    def __init__(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *rest: Any, **kwargs: Any) -> None:
+        if ctx.active and not ctx.vendor.indexed:
+            device_ids = output_device = None
+        elif device_ids is not None:
+            device_ids = [ctx.translate(device) for device in device_ids]
+            output_device = ctx.translate(output_device)
+        original(self, module, device_ids, output_device, *rest, **kwargs)
+
+    return __init__

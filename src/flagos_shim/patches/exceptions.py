@@ -11,7 +11,6 @@ import sys
 import threading
 from typing import Any
 
-from .. import _translate
 from .._context import Context
 from .._patching import Surface
 from .._slots import ExceptionSlots
@@ -36,7 +35,9 @@ def _translated(ctx: Context, exc: BaseException) -> BaseException:
     # Set by Python only when the exception is raised; a program that quotes the error it handles keeps its own words.
     exc.__context__ = sys.exc_info()[1]
     try:
-        return _translate.translate(exc, ctx.vendor.name, ctx.vendor.errors, ctx.vendor.error_codes)
+        from .._translate import translate  # with the vendor's tables at the first error: most runs have none
+
+        return translate(exc, ctx.vendor.name, ctx.vendor.read("errors"), ctx.vendor.read("error_codes"))
     finally:
         exc.__context__ = None
         _state.busy = False

@@ -27,7 +27,11 @@ def to(ctx: Context, original: Any) -> Any:
         elif kind is not dtype_class and kind is not device_class:
             if target is _ABSENT:
                 if "device" in kwargs:
-                    kwargs["device"] = translate(kwargs["device"])
+                    device = kwargs["device"]
+                    if device.__class__ is str:
+                        kwargs["device"] = devices[device]
+                    elif device.__class__ is not device_class:
+                        kwargs["device"] = translate(device)
                 return original(self, **kwargs)
             target = translate(target)
         if kwargs:
@@ -63,7 +67,8 @@ def cuda(ctx: Context, original: Any) -> Any:
             return handle_torch_function(
                 torch.Tensor.cuda, (self,), self, device, non_blocking, memory_format=memory_format
             )
-        return move(self, ctx.accelerator(device), non_blocking=non_blocking, memory_format=memory_format)
+        place = ctx.make_device(device) if device.__class__ is int else ctx.accelerator(device)
+        return move(self, place, non_blocking=non_blocking, memory_format=memory_format)
 
     return cuda
 
@@ -98,9 +103,11 @@ def is_cuda(ctx: Context, original: Any) -> Any:
     if not ctx.vendor.indexed or ctx.vendor.identity:
         return original
 
+    kinds, kind = ctx.kinds, ctx.device_type
+
     def is_cuda(self: Any) -> bool:
         """Is ``True`` if the Tensor is stored on the GPU, ``False`` otherwise."""
-        return bool(self.device.type == ctx.device_type)
+        return kinds[self.device] == kind
 
     return property(is_cuda)
 
@@ -108,11 +115,17 @@ def is_cuda(ctx: Context, original: Any) -> Any:
 @surface.wrap("torch._C:_nn._parse_to")
 def parse_to(ctx: Context, original: Any) -> Any:
     """`module.to("cuda")`: torch reads the arguments of `Module.to` here."""
-    translate = ctx.translate
+    devices, translate = ctx.devices, ctx.translate
 
     def _parse_to(*args: Any, **kwargs: Any) -> Any:
         if args:
-            args = (translate(args[0]), *args[1:])
+            first = args[0]
+            if first.__class__ is str:
+                args = (devices[first], *args[1:]) if len(args) > 1 else (devices[first],)
+            elif first.__class__ is int or isinstance(first, str):
+                args = (translate(first), *args[1:])
+        if not kwargs:
+            return original(*args)
         if "device" in kwargs:
             kwargs["device"] = translate(kwargs["device"])
         return original(*args, **kwargs)

@@ -9,18 +9,26 @@ from __future__ import annotations
 import os
 import sys
 
-from . import options as _options
 from .errors import RehearsalError
-from .options import OPTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
+    from .options import OPTIONS
+
 KNOWN = ("ascend",)
-VARIABLE = _options.PREFIX
+VARIABLE = "FLAGOS_SHIM_REHEARSE"
 
 __all__ = ["KNOWN", "OPTIONS", "VARIABLE", "RehearsalError", "check", "prepare"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "OPTIONS":  # only the launcher wants it, and it costs an import of `re`
+        from .options import OPTIONS
+
+        return OPTIONS
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _known(name: str) -> str:

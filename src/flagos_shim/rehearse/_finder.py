@@ -26,7 +26,9 @@ class Finder:
         self._environ = environ
         self._busy = False
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """Return None but for the plugin, whose loader is wrapped (called by the import system)."""
         if name not in ("torch", PLUGIN) or self._busy:
             return None
@@ -39,7 +41,7 @@ class Finder:
         finally:
             self._busy = False
         if spec is not None and spec.loader is not None:
-            spec.loader = Loader(spec.loader, self._environ)
+            spec.loader = Loader(spec.loader, self._environ)  # type: ignore[assignment]  # not a subclass: importlib.abc is slow
         return spec
 
 

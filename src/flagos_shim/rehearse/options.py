@@ -25,6 +25,7 @@ CHIPS = (
     *("Ascend310P1", "Ascend310P3"),
 )
 _FAILURE = re.compile(r"\s*[A-Za-z_]\w*(\.\w+)?:\d+(@[1-9]\d*\+?)?\s*")
+_FUNCTION = re.compile(r"acl(?!nn$)|Hccl")  # ACL and HCCL functions; every other name is an operator's
 _OPERATOR = re.compile(r"\s*[A-Za-z_]\w*(\.\w+)?\s*")
 
 
@@ -55,7 +56,7 @@ def _chip(text: str) -> str:
 
 def _failures(text: str) -> str:
     if not all(_FAILURE.fullmatch(entry) for entry in text.split(",")):
-        raise ValueError("a comma-separated list of NAME:CODE, NAME:CODE@N or NAME:CODE@N+, such as aclrtMalloc:207001@3")
+        raise ValueError("a comma-separated list of NAME:CODE, NAME:CODE@N or NAME:CODE@N+, as aclrtMalloc:207001@3")
     return text
 
 
@@ -87,7 +88,7 @@ OPTIONS = (
     Option("devices", "2", "number of chips in the machine", _whole(0, 64)),
     Option("memory-mb", "1024", "memory of each chip in MiB, counted for each process", _whole(4, 1 << 20)),
     Option("chip", "Ascend910B1", "name of the chip, as CANN spells it", _chip),
-    Option("fail", "", "make calls fail: NAME:CODE[@N[+]],... (an ACL or HCCL function, an aten operator, or aclnn)", _failures),
+    Option("fail", "", "calls that fail: NAME:CODE[@N[+]],... (ACL or HCCL function, aten operator, aclnn)", _failures),
     Option("unsupported", "", "aten operators that the chip's library shall lack, separated by commas", _operators),
     Option("hccl-timeout", "60", "seconds that a rank waits for its peers before it fails", _seconds),
 )
@@ -111,6 +112,11 @@ def check(environ: Mapping[str, str]) -> None:
 def entries(environ: Mapping[str, str], variable: str) -> list[str]:
     """Return the non-empty entries of the comma-separated ``variable``."""
     return [entry.strip() for entry in environ.get(variable, "").split(",") if entry.strip()]
+
+
+def operators_fail(environ: Mapping[str, str]) -> bool:
+    """Return whether FLAGOS_SHIM_REHEARSE_FAIL names operators, beside functions of the runtime."""
+    return any(not _FUNCTION.match(entry.partition(":")[0]) for entry in entries(environ, FAIL))
 
 
 def cache_folder(environ: Mapping[str, str]) -> str:

@@ -11,5 +11,26 @@ BUILTIN = {
     "xpu": "flagos_shim.vendors.xpu:VENDOR",
 }
 
+# Their other names; a test compares this with the objects.
+ALIASES = {
+    "npu": "ascend", "huawei": "ascend", "cann": "ascend",
+    "nvidia": "cuda",
+    "rocm": "dcu", "hip": "dcu", "hygon": "dcu",
+    "enflame": "gcu",
+    "cambricon": "mlu",
+    "mthreads": "musa",
+    "intel": "xpu",
+}  # fmt: skip
+
+# The modules of their makers that patch torch for the same purpose, and what to remove.
+RIVALS = {
+    "torch_npu.contrib.transfer_to_npu": "remove `from torch_npu.contrib import transfer_to_npu` "
+    "and unset TORCH_TRANSFER_TO_NPU",
+    "torch_mlu.utils.gpu_migration": "remove `import torch_mlu.utils.gpu_migration`",
+    "torchada": "remove `import torchada`",
+    "torch_gcu.transfer_to_gcu": "remove `from torch_gcu import transfer_to_gcu`",
+    "ipex_to_cuda": "remove `from ipex_to_cuda import ipex_init`",
+}
+
 # The packages of their plugins: a program may import one before torch, which is then imported first.
 PLUGINS = ("torch_npu", "torch_mlu", "torch_musa", "torch_gcu")

@@ -146,7 +146,8 @@ ERRORS: tuple[ErrorRule, ...] = (
     common.forked("NPU"),
     common.watchdog("HCCL"),
     ErrorRule("collective data type",
-              r"HCCL [\w ]+: Unsupported data type|Unsupported data type for [HL]CCL process group", _DTYPE, (_ERR,), final=True),
+              r"HCCL [\w ]+: Unsupported data type|Unsupported data type for [HL]CCL process group", _DTYPE, (_ERR,),
+              final=True),
     ErrorRule("CANN text", rf"{_CANN_TEXT}|{_CANN_OLD_TEXT}|CANN error: |\s*CANN Inner Error\. ", _DEVICE_ERROR,
               (_NUMBER, _E_LINE, _E_BRACKETS)),
     # Anything else that torch_npu itself raised: it signs its errors.

@@ -6,7 +6,6 @@ Attested by the torch_npu 2.13.0 wheel (names), Ascend/pytorch sources (variable
 import os
 
 from ..vendor import Probe, Vendor
-from ._ascend_errors import ERROR_CODES, ERRORS
 
 
 def _prepare() -> None:
@@ -23,6 +22,7 @@ VENDOR = Vendor(
     package="torch_npu",
     own_packages=("torchair",),
     requirement="torch-npu",
+    plugin_follows_torch=True,
     device_type="npu",
     namespace="torch.npu",
     probe=Probe(files=("/dev/davinci[0-9]*",), library="libascendcl.so"),
@@ -53,11 +53,8 @@ VENDOR = Vendor(
         "nvtx.range_start": "mstx.range_start",
         "nvtx.range_end": "mstx.range_end",
     },
-    errors=ERRORS,
-    error_codes=ERROR_CODES,
-    conflicts={
-        "torch_npu.contrib.transfer_to_npu": "remove `from torch_npu.contrib import transfer_to_npu` "
-        "and unset TORCH_TRANSFER_TO_NPU"
-    },
+    errors="flagos_shim.vendors._ascend_errors:ERRORS",
+    error_codes="flagos_shim.vendors._ascend_errors:ERROR_CODES",
+    telemetry="flagos_shim.vendors._npu_smi:READER",
     prepare=_prepare,
 )

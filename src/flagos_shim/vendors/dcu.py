@@ -4,7 +4,6 @@ Attested by torch's documentation of its HIP semantics and by rocm-smi's output 
 """
 
 from ..vendor import Probe, Vendor
-from ._other_smi import ROCM
 
 VENDOR = Vendor(
     name="dcu",
@@ -17,5 +16,5 @@ VENDOR = Vendor(
     toolkit="hip",
     visible_devices="HIP_VISIBLE_DEVICES",
     collective="nccl",
-    telemetry=ROCM,
+    telemetry="flagos_shim.vendors._other_smi:ROCM",
 )

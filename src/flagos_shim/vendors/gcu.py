@@ -4,7 +4,6 @@ Attested only by public copies of torch_gcu and by Torch-FL's documents (names, 
 """
 
 from ..vendor import Probe, Vendor
-from ._other_errors import GCU_ERRORS
 
 VENDOR = Vendor(
     name="gcu",
@@ -16,6 +15,5 @@ VENDOR = Vendor(
     probe=Probe(files=("/dev/gcu[0-9]*",), library="libtopsrt.so"),
     visible_devices="TOPS_VISIBLE_DEVICES",
     collective="eccl",
-    errors=GCU_ERRORS,
-    conflicts={"torch_gcu.transfer_to_gcu": "remove `from torch_gcu import transfer_to_gcu`"},
+    errors="flagos_shim.vendors._other_errors:GCU_ERRORS",
 )

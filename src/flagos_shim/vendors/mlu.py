@@ -5,8 +5,6 @@ run on a chip here; the texts of newer plugin builds may differ in their tails.
 """
 
 from ..vendor import Probe, Vendor
-from ._cnmon import READER
-from ._mlu_errors import ERROR_CODES, ERRORS
 
 VENDOR = Vendor(
     name="mlu",
@@ -26,8 +24,7 @@ VENDOR = Vendor(
     },
     collective="cncl",
     renames={"CUDAGraph": "MLUGraph", "nvtx": "cnpx", "nccl": "cncl"},
-    errors=ERRORS,
-    error_codes=ERROR_CODES,
-    telemetry=READER,
-    conflicts={"torch_mlu.utils.gpu_migration": "remove `import torch_mlu.utils.gpu_migration`"},
+    errors="flagos_shim.vendors._mlu_errors:ERRORS",
+    error_codes="flagos_shim.vendors._mlu_errors:ERROR_CODES",
+    telemetry="flagos_shim.vendors._cnmon:READER",
 )

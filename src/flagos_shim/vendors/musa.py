@@ -5,7 +5,6 @@ on a chip here; no reader of the vendor's SMI tool, whose machine-readable form 
 """
 
 from ..vendor import Probe, Vendor
-from ._other_errors import MUSA_ERRORS
 
 VENDOR = Vendor(
     name="musa",
@@ -19,6 +18,5 @@ VENDOR = Vendor(
     environment={"PYTORCH_CUDA_ALLOC_CONF": "PYTORCH_MUSA_ALLOC_CONF"},
     collective="mccl",
     renames={"CUDAGraph": "MUSAGraph"},
-    errors=MUSA_ERRORS,
-    conflicts={"torchada": "remove `import torchada`"},
+    errors="flagos_shim.vendors._other_errors:MUSA_ERRORS",
 )

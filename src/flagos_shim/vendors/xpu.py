@@ -4,8 +4,6 @@ Attested by torch 2.13 (names, error texts) and Intel's user guides for xpu-smi.
 """
 
 from ..vendor import Probe, Vendor
-from ._other_errors import XPU_ERRORS
-from ._other_smi import XPU
 
 VENDOR = Vendor(
     name="xpu",
@@ -17,7 +15,6 @@ VENDOR = Vendor(
     visible_devices="ZE_AFFINITY_MASK",
     collective="xccl",
     renames={"CUDAGraph": "XPUGraph"},
-    errors=XPU_ERRORS,
-    telemetry=XPU,
-    conflicts={"ipex_to_cuda": "remove `from ipex_to_cuda import ipex_init`"},
+    errors="flagos_shim.vendors._other_errors:XPU_ERRORS",
+    telemetry="flagos_shim.vendors._other_smi:XPU",
 )

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Dict, List, Mapping, Tuple
+from typing import List, Mapping, Tuple
 
 from . import build
 
@@ -14,8 +14,8 @@ from . import build
 class Vendor:
     """One vendor as the device shows it.
 
-    Texts have ``{0}``, ``{1}`` ... for their arguments: ``oom`` gets size, device, capacity, free, allocated, cached
-    and the note on an allowed fraction; ``fallback``, ``strict`` and ``rescue`` the operator; ``bad_ordinal`` and
+    Texts have ``{0}``, ``{1}`` ... for their arguments: ``oom`` and ``oom_old`` get size, device, capacity, free,
+    allocated, cached, the note on an allowed fraction, reserved; ``fallback``, ``strict`` and ``rescue`` the operator; ``bad_ordinal`` and
     ``allocator_ordinal`` the ordinal and the number of devices; ``collective`` the function and the cause;
     ``collective_host_tensor`` the tensor's device; ``no_device`` and ``oom_absurd`` nothing.
     """
@@ -31,14 +31,13 @@ class Vendor:
     no_caching: str
     collective: str
     process_group: str
-    graph: str
     pluggable: str
     texts: Mapping[str, str]
     deferred_call_raises: bool
     strict: Tuple[str, str] = ("", "")  # variable and the value that turns the CPU fallback off
     rescue: Tuple[str, str] = ("", "")  # variable and the value that sends failing operators to the CPU
     wide_collectives: bool = True  # False: float64 travels as float32
-    extra: Dict[str, str] = field(default_factory=dict)
+    always_strict: bool = False  # the plugin has no CPU fallback at all
 
     def configure(self) -> ModuleType:
         """Loads the C++ device and gives it this vendor's settings and those of the ``PRETEND_*`` variables."""
@@ -50,9 +49,10 @@ class Vendor:
         settings.failures = dict(entry.split("=", 1) for entry in _listed("PRETEND_FAIL", ";"))
         settings.visible_variables = list(self.visible_variables)
         settings.caching = os.environ.get(self.no_caching, "0") in ("", "0")
-        settings.strict = _is(self.strict)
+        settings.strict = self.always_strict or _is(self.strict)
         settings.rescue = _is(self.rescue)
         settings.wide_collectives = self.wide_collectives
+        settings.plain_oom = os.environ.get("PRETEND_OLD_OOM") == "1"
         settings.texts = {**self.texts, "label": self.label}
         return device
 

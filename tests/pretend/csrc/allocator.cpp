@@ -1,7 +1,6 @@
 // The caching allocator of the pretend device: small and large pools, blocks that split and merge, a memory limit.
 //
-// Sizes follow torch's CUDA allocator (rounding to 512 bytes, 2 MiB and 20 MiB segments), because programs and tools
-// read the statistics that come out of them.
+// Sizes follow torch's CUDA allocator (512 bytes, 2 and 20 MiB segments): programs read the statistics they lead to.
 #include "pretend.h"
 
 #include <c10/util/Exception.h>
@@ -253,10 +252,11 @@ class CachingAllocator final : public c10::DeviceAllocator {
     const auto all = static_cast<size_t>(StatType::AGGREGATE);
     const size_t allocated = static_cast<size_t>(d.stats.allocated_bytes[all].current);
     const std::string allowed = d.fraction < 1.0 ? " " + format_size(limit) + " allowed;" : "";
-    TORCH_CHECK_WITH(OutOfMemoryError, false,
-        text("oom", {format_size(size), std::to_string(index), format_size(settings().memory),
-                     format_size(settings().memory - d.reserved), format_size(allocated),
-                     format_size(d.reserved - allocated), allowed}));
+    const std::vector<std::string> parts{
+        format_size(size), std::to_string(index), format_size(settings().memory), format_size(settings().memory - d.reserved),
+        format_size(allocated), format_size(d.reserved - allocated), allowed, format_size(d.reserved)};
+    TORCH_CHECK(!settings().plain_oom, text("oom_old", parts));
+    TORCH_CHECK_WITH(OutOfMemoryError, false, text("oom", parts));
     std::abort();  // not reached
   }
 

@@ -22,3 +22,5 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
   AT_FORALL_PROMOTE(PRETEND_PROMOTE)
   m.impl("binary_cross_entropy", &refuse_binary_cross_entropy);
 }
+
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }

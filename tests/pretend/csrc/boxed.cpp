@@ -38,6 +38,10 @@ class Call {
   void run() {
     device_ = find_device();
     const size_t begin = stack_->size() - arguments_;
+    std::vector<c10::IValue> captured;
+    if (capturing()) {
+      captured.assign(stack_->begin() + static_cast<int64_t>(begin), stack_->end());
+    }
     for (size_t i = begin; i < stack_->size(); ++i) {
       (*stack_)[i] = in((*stack_)[i]);
     }
@@ -53,6 +57,9 @@ class Call {
     const size_t results = op_.schema().returns().size();
     for (size_t i = stack_->size() - results; i < stack_->size(); ++i) {
       (*stack_)[i] = out((*stack_)[i]);
+    }
+    if (!captured.empty()) {
+      capture_operator(op_, std::move(captured), {stack_->end() - static_cast<int64_t>(results), stack_->end()});
     }
   }
 
@@ -280,9 +287,6 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const ch
   static auto* warned = new std::set<std::string>();
   const std::string& name = op.operator_name().name;
   if (settings().strict) {
-    if (settings().texts.count("strict_is_runtime_error") != 0) {
-      TORCH_CHECK(false, text("strict", {name}));
-    }
     TORCH_CHECK_NOT_IMPLEMENTED(false, text("strict", {name}));
   }
   bool first = false;
@@ -317,7 +321,7 @@ void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     }
   }
   TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "Could not run '", op.operator_name(),
-      "' with arguments from the '", c10::DeviceTypeName(kDevice, false), "' backend.");
+      "' with arguments from the '", c10::DeviceTypeName(kDevice, true), "' backend.");
   Call(op, stack).run();
 }
 

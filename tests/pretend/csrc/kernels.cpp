@@ -65,6 +65,9 @@ Tensor copy_from(const Tensor& self, const Tensor& dst, bool) {
   maybe_fail("memcpy");
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   host_view(dst).copy_(host_view(self));
+  if (capturing()) {
+    capture([self, dst]() { host_view(dst).copy_(host_view(self)); });
+  }
   return dst;
 }
 
@@ -185,3 +188,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_thnn_fused_gru_cell", &gru_cell);
   m.impl("_thnn_fused_gru_cell_backward", &gru_cell_backward);
 }
+
+// A copy resolves conjugate and negative bits itself; torch's fallbacks for them would copy first, without end.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }

@@ -7,6 +7,7 @@
 namespace pretend {
 
 void bind_backend(pybind11::module& m);  // backend.cpp
+void bind_graph(pybind11::module& m);    // graph.cpp
 
 namespace {
 
@@ -58,6 +59,7 @@ PYBIND11_MODULE(PRETEND_MODULE, m) {
       .def_readwrite("caching", &Settings::caching)
       .def_readwrite("strict", &Settings::strict)
       .def_readwrite("rescue", &Settings::rescue)
+      .def_readwrite("plain_oom", &Settings::plain_oom)
       .def_readwrite("wide_collectives", &Settings::wide_collectives)
       .def_readwrite("max_split", &Settings::max_split)
       .def_readwrite("texts", &Settings::texts)
@@ -83,4 +85,5 @@ PYBIND11_MODULE(PRETEND_MODULE, m) {
     return py::reinterpret_steal<py::object>(THPGenerator_initDefaultGenerator(default_generator(index)));
   });
   bind_backend(m);
+  bind_graph(m);
 }

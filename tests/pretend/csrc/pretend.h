@@ -9,6 +9,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Stream.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,6 +27,7 @@ struct Settings {
   bool caching = true;              // false: the vendor's PYTORCH_NO_<X>_MEMORY_CACHING
   bool strict = false;              // an operator without a kernel is an error and does not go to the CPU
   bool rescue = false;              // an operator whose kernel fails goes to the CPU (ENABLE_MLU_FAIL_FALLBACK)
+  bool plain_oom = false;           // out of memory as of older plugin builds: a RuntimeError, older words
   bool wide_collectives = true;     // false: float64 is sent as float32
   size_t max_split = 0;             // bytes, 0: no limit
   std::map<std::string, std::string> texts;     // wordings, with {0}, {1} ... for their arguments
@@ -84,5 +86,10 @@ at::Generator host_generator(const std::optional<at::Generator>& given, int devi
 void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 void run_as(const char* name, torch::jit::Stack* stack);  // the same for the operator `name`, with this stack
 at::Tensor host_view(const at::Tensor& tensor);  // CPU tensor over the same memory (which the caller keeps alive)
+
+// ---- graphs (graph.cpp) ----
+bool capturing();
+void capture(std::function<void()> step);  // keeps `step` if a graph is being captured
+void capture_operator(const c10::OperatorHandle& op, std::vector<c10::IValue> inputs, std::vector<c10::IValue> outputs);
 
 }  // namespace pretend

@@ -113,7 +113,7 @@ def start(environ: MutableMapping[str, str]) -> None:
     environ["ASCEND_TOOLKIT_HOME"] = str(home)
     environ["ASCEND_OPP_PATH"] = str(home / "opp")
     environ["TASK_QUEUE_ENABLE"] = "0"  # operators run at once, so nothing may wait in torch_npu's queue
-    for library in [home / "lib64/libascendcl.so", *sorted(home.glob("lib64/lib*.so"))]:
+    for library in build.libraries(home, operators_fail=options.operators_fail(environ)):
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
     _started.append(home)
 

@@ -1,4 +1,4 @@
-"""Compiles the runtime as the shared libraries that the installed torch_npu is linked against, once, into the user's cache.
+"""Compiles the runtime, once, into the user's cache: the shared libraries that the installed torch_npu links to.
 
 What torch_npu links to beyond what the C files define gets a stub that returns 0, so that one source serves several
 releases of torch_npu.
@@ -34,6 +34,11 @@ _OURS = re.compile(r"(acl\w|rt[A-Z]|Msprof|Hccl|ge[A-Z])\w+$")
 _SYSTEM = re.compile(r"(lib(stdc\+\+|m|gcc_s|c|pthread|dl|rt|gomp)\.so|ld-linux)")
 # Opened by name at run time, so that no file of torch_npu says it needs them.
 _OPENED = ("libacl_tdt_channel.so", "libruntime.so", "libopapi.so")
+_OPERATOR = rb"\x00(aclnn\w+)GetWorkspaceSize\x00"
+_OPERATOR_ARGUMENTS = (
+    *("aclCreateTensor", "aclCreateScalar", "aclCreateIntArray", "aclCreateFloatArray", "aclCreateBoolArray"),
+    *("aclCreateTensorList", "aclCreateScalarList"),
+)
 # torch_npu reads the release of CANN from here to choose among its code paths.
 _CANN_RELEASE = "package_name=Ascend-cann-toolkit\nversion=8.3.RC1\ninnerversion=V100R001C83\narch={arch}\nos=linux\n"
 
@@ -44,14 +49,14 @@ def is_ours(home: str | pathlib.Path) -> bool:
 
 
 def compiler(environ: Mapping[str, str]) -> list[str]:
-    """Return the command of the C compiler: the variable CC, else cc, gcc or clang. RehearsalError where there is none."""
+    """Return the command of the C compiler: the variable CC, else cc, gcc or clang; RehearsalError without one."""
     chosen = shlex.split(environ.get("CC", ""))
+    wanted = f"CC={chosen[0]}" if chosen else "none of cc, gcc and clang"
     for command in [chosen] if chosen else [["cc"], ["gcc"], ["clang"]]:
         if shutil.which(command[0], path=environ.get("PATH")):
             return command
     raise RehearsalError(
-        f"Rehearsing Ascend needs a C compiler, once, and {'CC=' + chosen[0] if chosen else 'none of cc, gcc and clang'} "
-        "was not found. Install one:\n"
+        f"Rehearsing Ascend needs a C compiler, once, and {wanted} was not found. Install one:\n"
         "    apt-get install gcc libc6-dev        (Debian, Ubuntu)\n"
         "    dnf install gcc glibc-devel          (Fedora, openEuler)"
     )
@@ -82,6 +87,19 @@ def _home(environ: Mapping[str, str]) -> pathlib.Path:
 def is_built(environ: Mapping[str, str]) -> bool:
     """Return whether nothing is left to compile."""
     return is_ours(_home(environ))
+
+
+def libraries(home: pathlib.Path, operators_fail: bool) -> list[pathlib.Path]:
+    """Return the libraries of ``home`` in the order in which they are to be loaded.
+
+    With ``operators_fail`` the operator library is one that has every operator, and each fails; else it has none, and
+    torch_npu says so.
+    """
+    found = {file.name: file for file in sorted(home.glob("lib64/lib*.so"))}
+    first = found.pop("libascendcl.so")
+    if operators_fail:
+        found["libopapi.so"] = home / "opapi/libopapi.so"
+    return [first, *found.values()]
 
 
 def build(environ: Mapping[str, str]) -> pathlib.Path:
@@ -127,6 +145,25 @@ def _compile(command: list[str], *arguments: str) -> None:
         )
 
 
+def _operator_library(home: pathlib.Path, command: list[str], runtime: pathlib.Path) -> None:
+    """Make the libopapi.so for operators that shall fail: it has all of them, and each answers with a code."""
+    names = {match[1].decode() for file in _plugin_libraries() for match in re.finditer(_OPERATOR, file.read_bytes())}
+    source = home / "opapi.c"
+    source.write_text(
+        "int rehearse_operator(const char *name);\nstatic char some;\n"
+        + "".join(f"void *{name}(void) {{ return &some; }}\n" for name in _OPERATOR_ARGUMENTS)
+        + "".join(
+            f'int {name}GetWorkspaceSize(void) {{ return rehearse_operator("{name}"); }}\n'
+            f"int {name}(void) {{ return 0; }}\n"
+            for name in sorted(names)
+        )
+    )
+    folder = home / "opapi"
+    folder.mkdir()
+    link = [f"-L{runtime}", "-l:libascendcl.so", "-Wl,-rpath,$ORIGIN/../lib64"]
+    _compile(command, "-Wl,-soname,libopapi.so", "-o", str(folder / "libopapi.so"), str(source), *link)
+
+
 def _fill(home: pathlib.Path, command: list[str]) -> None:
     out = home / "lib64"
     for folder in (out, home / "runtime", home / "compiler", home / "opp"):
@@ -156,4 +193,5 @@ def _fill(home: pathlib.Path, command: list[str]) -> None:
     for name in sorted((wanted | set(_OPENED)) - {main.name}):
         link = ["-Wl,--no-as-needed", f"-L{out}", "-l:libascendcl.so", "-Wl,-rpath,$ORIGIN"]
         _compile(command, f"-Wl,-soname,{name}", "-o", str(out / name), str(empty), *link)
+    _operator_library(home, command, out)
     (home / MARK).write_text("Built by flagos_shim for rehearsals; not CANN.\n")

@@ -32,6 +32,7 @@ static void pad_axis(char *out, const char *in, const TensorDesc *od, const Tens
 }
 aclError aclopCompileAndExecuteV2(const char *op, int inputs, TensorDesc **input_desc, DataBuffer **input, int outputs, TensorDesc **output_desc, DataBuffer **output) {
     CALL(); (void)outputs;
+    if (rehearse_operator_fails()) return rehearse_operator(op);
     DataBuffer *out = output[0];
     size_t item = acl_item_size(output_desc[0]->type);
     if (!strcmp(op, "ZerosLike")) {

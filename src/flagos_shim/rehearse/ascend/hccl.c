@@ -43,13 +43,13 @@ static HcclResult barrier(Comm *c) {
 #define TRY(call) do { HcclResult r_ = (call); if (r_) return r_; } while (0)
 
 /* ---- communicators ---- */
-HcclResult HcclGetRootInfo(void *info) {
+HcclResult HcclGetRootInfo(void *info) { CALL();
     static _Atomic int serial;
     memset(info, 0, ROOT_INFO_BYTES);
     snprintf(info, ROOT_INFO_BYTES, "/flagos_rehearse_%d_%d_%ld", getpid(), atomic_fetch_add(&serial, 1), (long)(seconds() * 1e6));
     return 0;
 }
-HcclResult HcclCommInitRootInfo(uint32_t ranks, const void *info, uint32_t rank, void **out) {
+HcclResult HcclCommInitRootInfo(uint32_t ranks, const void *info, uint32_t rank, void **out) { CALL();
     Comm *c = calloc(1, sizeof *c);
     c->ranks = ranks; c->rank = rank;
     snprintf(c->name, sizeof c->name, "%s", (const char *)info);
@@ -71,7 +71,7 @@ HcclResult HcclCommInitRootInfoConfig(uint32_t ranks, const void *info, uint32_t
 uint32_t HcclGetCommConfigCapability(void) { return 0; }
 HcclResult HcclCommDestroy(void *comm) { Comm *c = comm; munmap(c->header, c->size); free(c); return 0; }
 HcclResult HcclGetCommName(void *comm, char *name) { snprintf(name, 128, "%s", ((Comm *)comm)->name); return 0; }
-HcclResult HcclGetCommAsyncError(void *comm, HcclResult *error) { (void)comm; *error = 0; return 0; }
+HcclResult HcclGetCommAsyncError(void *comm, HcclResult *error) { CALL(); (void)comm; *error = 0; return 0; }
 HcclResult HcclSetConfig(int config, int64_t value) { (void)config; (void)value; return 0; }
 HcclResult HcclGroupStart(void) { return 0; }
 HcclResult HcclGroupEnd(void) { return 0; }
@@ -107,7 +107,7 @@ static void reduce_into(void *into, const void *from, size_t n, int type, int op
 #define SLOT_OF(r) (c->slots + (size_t)(r) * SLOT)
 #define CHUNKS(total, unit) for (uint64_t at = 0, room = SLOT / (unit), now_ = 0; at < (total) && ((now_ = (total) - at < room ? (total) - at : room), 1); at += now_)
 
-HcclResult HcclAllReduce(void *send, void *recv, uint64_t count, int type, int op, void *comm, void *stream) {
+HcclResult HcclAllReduce(void *send, void *recv, uint64_t count, int type, int op, void *comm, void *stream) { CALL();
     Comm *c = comm; size_t w = item_size(type); (void)stream;
     CHUNKS(count, w) {
         memcpy(SLOT_OF(c->rank), (char *)send + at * w, now_ * w);
@@ -119,14 +119,14 @@ HcclResult HcclAllReduce(void *send, void *recv, uint64_t count, int type, int o
     }
     return 0;
 }
-HcclResult HcclReduce(void *send, void *recv, uint64_t count, int type, int op, uint32_t root, void *comm, void *stream) {
+HcclResult HcclReduce(void *send, void *recv, uint64_t count, int type, int op, uint32_t root, void *comm, void *stream) { CALL();
     Comm *c = comm;
     void *into = c->rank == root ? recv : malloc(count * item_size(type) + 1);
     HcclResult code = HcclAllReduce(send, into, count, type, op, comm, stream);
     if (into != recv) free(into);
     return code;
 }
-HcclResult HcclBroadcast(void *buffer, uint64_t count, int type, uint32_t root, void *comm, void *stream) {
+HcclResult HcclBroadcast(void *buffer, uint64_t count, int type, uint32_t root, void *comm, void *stream) { CALL();
     Comm *c = comm; size_t w = item_size(type); (void)stream;
     CHUNKS(count, w) {
         if (c->rank == root) memcpy(SLOT_OF(root), (char *)buffer + at * w, now_ * w);
@@ -136,7 +136,7 @@ HcclResult HcclBroadcast(void *buffer, uint64_t count, int type, uint32_t root, 
     }
     return 0;
 }
-HcclResult HcclAllGather(void *send, void *recv, uint64_t count, int type, void *comm, void *stream) {
+HcclResult HcclAllGather(void *send, void *recv, uint64_t count, int type, void *comm, void *stream) { CALL();
     Comm *c = comm; size_t w = item_size(type); (void)stream;
     CHUNKS(count, w) {
         memcpy(SLOT_OF(c->rank), (char *)send + at * w, now_ * w);
@@ -146,7 +146,7 @@ HcclResult HcclAllGather(void *send, void *recv, uint64_t count, int type, void 
     }
     return 0;
 }
-HcclResult HcclReduceScatter(void *send, void *recv, uint64_t count, int type, int op, void *comm, void *stream) {
+HcclResult HcclReduceScatter(void *send, void *recv, uint64_t count, int type, int op, void *comm, void *stream) { CALL();
     Comm *c = comm; size_t w = item_size(type);
     char *whole = malloc(count * c->ranks * w + 1);
     HcclResult code = HcclAllReduce(send, whole, count * c->ranks, type, op, comm, stream);
@@ -154,7 +154,7 @@ HcclResult HcclReduceScatter(void *send, void *recv, uint64_t count, int type, i
     free(whole);
     return code;
 }
-HcclResult HcclScatter(void *send, void *recv, uint64_t count, int type, uint32_t root, void *comm, void *stream) {
+HcclResult HcclScatter(void *send, void *recv, uint64_t count, int type, uint32_t root, void *comm, void *stream) { CALL();
     Comm *c = comm; size_t w = item_size(type);
     char *whole = malloc(count * c->ranks * w + 1);
     if (c->rank == root) memcpy(whole, send, count * c->ranks * w);
@@ -185,11 +185,11 @@ static HcclResult collect(Comm *c, char *data, uint64_t bytes, uint32_t from) {
     }
     return 0;
 }
-HcclResult HcclSend(void *buffer, uint64_t count, int type, uint32_t to, void *comm, void *stream) { (void)stream; return post(comm, buffer, count * item_size(type), to); }
-HcclResult HcclRecv(void *buffer, uint64_t count, int type, uint32_t from, void *comm, void *stream) { (void)stream; return collect(comm, buffer, count * item_size(type), from); }
+HcclResult HcclSend(void *buffer, uint64_t count, int type, uint32_t to, void *comm, void *stream) { CALL(); (void)stream; return post(comm, buffer, count * item_size(type), to); }
+HcclResult HcclRecv(void *buffer, uint64_t count, int type, uint32_t from, void *comm, void *stream) { CALL(); (void)stream; return collect(comm, buffer, count * item_size(type), from); }
 
 HcclResult HcclAlltoAllV(const void *send, const void *send_counts, const void *send_at, int send_type, const void *recv,
-                         const void *recv_counts, const void *recv_at, int recv_type, void *comm, void *stream) {
+                         const void *recv_counts, const void *recv_at, int recv_type, void *comm, void *stream) { CALL();
     Comm *c = comm; size_t sw = item_size(send_type), rw = item_size(recv_type); (void)stream;
     const uint64_t *sn = send_counts, *sd = send_at, *rn = recv_counts, *rd = recv_at;
     for (uint32_t step = 0; step < c->ranks; step++) {  /* pairwise, the lower rank posts first */
@@ -203,7 +203,7 @@ HcclResult HcclAlltoAllV(const void *send, const void *send_counts, const void *
     }
     return 0;
 }
-HcclResult HcclAlltoAll(const void *send, uint64_t count, int type, const void *recv, uint64_t recv_count, int recv_type, void *comm, void *stream) {
+HcclResult HcclAlltoAll(const void *send, uint64_t count, int type, const void *recv, uint64_t recv_count, int recv_type, void *comm, void *stream) { CALL();
     Comm *c = comm; uint64_t n[c->ranks], m[c->ranks], at[c->ranks], rat[c->ranks];
     for (uint32_t r = 0; r < c->ranks; r++) { n[r] = count; m[r] = recv_count; at[r] = r * count; rat[r] = r * recv_count; }
     return HcclAlltoAllV(send, n, at, type, recv, m, rat, recv_type, comm, stream);

@@ -7,7 +7,7 @@ each dtype. A view owns nothing: it is good for as long as the NPU tensor lives.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import torch
@@ -53,7 +53,9 @@ _base = _flats.base
 
 
 def host_view(t: torch.Tensor) -> torch.Tensor:
-    """Return a CPU tensor over the same memory as the NPU tensor ``t``."""
+    """Return a CPU tensor over the same memory as the NPU tensor ``t`` (of its parts, where it is sparse)."""
+    if t.layout is not torch.strided:
+        return _rebuilt(t, host_view)
     address = t.data_ptr()
     if not address:
         return torch.empty_strided(t.size(), t.stride(), dtype=t.dtype)
@@ -66,12 +68,14 @@ def host_view(t: torch.Tensor) -> torch.Tensor:
 
 def to_device(t: torch.Tensor, device: torch.device) -> torch.Tensor:
     """Return a copy of the CPU tensor ``t`` on the NPU ``device``. Raises torch.OutOfMemoryError as torch_npu does."""
+    if t.layout is not torch.strided:
+        return _rebuilt(t, lambda part: to_device(part, device))
     if t.is_conj() or t.is_neg():
         t = t.resolve_conj().resolve_neg()
     stride = t.stride()
     if 0 in stride:
         t = t.contiguous()
-        stride = t.stride()
+        stride = torch.empty(t.size()).stride()  # an axis of length 1 may keep a stride of 0
     out = _empty(t.size(), stride, dtype=t.dtype, device=device)
     count = t.numel()
     if count:
@@ -81,6 +85,25 @@ def to_device(t: torch.Tensor, device: torch.device) -> torch.Tensor:
         else:
             host_view(out).copy_(t)
     return cast(torch.Tensor, out)
+
+
+def _rebuilt(t: torch.Tensor, convert: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """Return a sparse tensor like ``t`` of the same parts, each put through ``convert``."""
+    if t.layout is not torch.sparse_coo:
+        rows, columns = (
+            (t.crow_indices(), t.col_indices())
+            if t.layout in (torch.sparse_csr, torch.sparse_bsr)
+            else (t.ccol_indices(), t.row_indices())
+        )
+        parts = [convert(part) for part in (rows, columns, t.values())]
+        options = {"dtype": t.dtype, "layout": t.layout, "device": parts[2].device}
+        return cast(torch.Tensor, torch.ops.aten._sparse_compressed_tensor_unsafe(*parts, t.shape, **options))
+    indices, values = convert(t._indices()), convert(t._values())
+    options = {"dtype": t.dtype, "layout": t.layout, "device": values.device}
+    out = torch.ops.aten._sparse_coo_tensor_with_dims_and_tensors(
+        t.sparse_dim(), t.dense_dim(), t.shape, indices, values, **options
+    )
+    return cast(torch.Tensor, torch.ops.aten._coalesced_(out, t.is_coalesced()))
 
 
 def to_host(value: Any) -> Any:

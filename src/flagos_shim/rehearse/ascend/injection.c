@@ -6,7 +6,7 @@
  *   name:code@N+   the N-th call and all after it do
  * The variable is read at each call, so that a program may set and clear it while it runs; calls are counted
  * anew when its text changes.  Names are those of the ACL and HCCL C interfaces (aclrtMalloc, HcclAllReduce, ...);
- * "aclnn" stands for every call of the operator library.
+ * entries that name operators are dealt with in failures.py.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -54,6 +54,23 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char counted_for[1024];
 static long calls[MAX_ENTRIES];
 
+static const char *wording_of(int code) {
+    for (size_t i = 0; i < sizeof WORDING / sizeof *WORDING; i++)
+        if (WORDING[i].code == code) return WORDING[i].text;
+    return "EZ9999: Inner Error!";
+}
+
+/* The code with which every operator that this thread runs now fails; set by failures.py around torch_npu's kernel. */
+static __thread int operator_code;
+void rehearse_fail_operator(int code) { operator_code = code; }
+/* What an operator of the library answers. None of them computes, so without a code it is one that has no kernel. */
+int rehearse_operator(const char *name) {
+    int code = operator_code ? operator_code : 561103;
+    rehearse_message("%s\n        (rehearsed failure of %s)", wording_of(code), name);
+    return code;
+}
+int rehearse_operator_fails(void) { return operator_code; }
+
 int rehearse_injected(const char *function) {
     const char *spec = getenv("FLAGOS_SHIM_REHEARSE_FAIL");
     if (!spec || !*spec) return 0;
@@ -79,9 +96,6 @@ int rehearse_injected(const char *function) {
     }
     pthread_mutex_unlock(&lock);
     if (!code) return 0;
-    const char *wording = "EZ9999: Inner Error!";
-    for (size_t i = 0; i < sizeof WORDING / sizeof *WORDING; i++)
-        if (WORDING[i].code == code) wording = WORDING[i].text;
-    rehearse_message("%s\n        (rehearsed failure of %s)", wording, function);
+    rehearse_message("%s\n        (rehearsed failure of %s)", wording_of(code), function);
     return code;
 }

@@ -14,8 +14,10 @@ Kernel = Callable[..., Any]
 
 # These take CPU tensors beside NPU ones (indices, lengths) on real devices too.
 MIXED = frozenset(
-    ("index", "index_put_", "_index_put_impl_", "index_put", "_unsafe_index", "_unsafe_index_put")
-    + ("_ctc_loss", "ctc_loss", "_ctc_loss_backward", "_foreach_copy_", "_pad_packed_sequence", "_pack_padded_sequence")
+    (
+        *("index", "index_put_", "_index_put_impl_", "index_put", "_unsafe_index", "_unsafe_index_put"),
+        *("_ctc_loss", "ctc_loss", "_ctc_loss_backward", "_foreach_copy_", "_pack_padded_sequence_backward"),
+    )
 )
 _CPU = torch.device("cpu")
 _NOT_RESIZABLE = "resize storage that is not resizable"
@@ -68,10 +70,10 @@ class _Call:
 
 
 def kernel(op: torch._ops.OpOverload[..., Any], name: str) -> Kernel:
-    """Return a kernel for NPU tensors that computes ``op`` on the host; ``name`` is the operator's, without overload."""
+    """Return a kernel for NPU tensors that computes ``op`` on the host; ``name`` is without the overload."""
     call = _Call(op, name)
-    simple = not (call.lists or call.written or call.devices or call.generator is not None or "pin_memory" in call.names)
-    return _plain(op, call) if simple and call.returns == 1 else _general(op, call)
+    simple = call.returns == 1 and call.generator is None and not (call.lists or call.written or call.devices)
+    return _plain(op, call) if simple else _general(op, call)
 
 
 def _plain(op: torch._ops.OpOverload[..., Any], call: _Call) -> Kernel:
@@ -173,7 +175,7 @@ def _with_room(compute: Kernel, call: _Call, values: list[Any], kwargs: dict[str
 
 
 def _same_memory(out: torch.Tensor, value: torch.Tensor) -> bool:
-    return out.data_ptr() == value.data_ptr() and out.shape == value.shape
+    return bool(out.data_ptr() == value.data_ptr() and out.shape == value.shape)
 
 
 def _fill(out: torch.Tensor, value: torch.Tensor) -> None:

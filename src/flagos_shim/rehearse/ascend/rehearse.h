@@ -25,6 +25,10 @@ void rehearse_message(const char *format, ...) __attribute__((format(printf, 1, 
 /* The code that FLAGOS_SHIM_REHEARSE_FAIL asks for at this call of `function`, or 0. */
 int rehearse_injected(const char *function);
 
+/* The same for an operator of the operator library, and whether failures.py makes it fail now. */
+int rehearse_operator(const char *name);
+int rehearse_operator_fails(void);
+
 int rehearse_chip_count(void);       /* chips in the machine */
 int rehearse_device_count(void);     /* chips this process sees */
 int rehearse_physical(int logical);  /* the chip behind a visible device, or -1 */

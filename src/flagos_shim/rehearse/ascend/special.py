@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -12,14 +13,42 @@ from .host_memory import adopt, device_of, host_view, to_device, to_host
 _empty = torch.ops.aten.empty_strided.default._op
 
 
+def _own_copy() -> Callable[..., torch.Tensor] | None:
+    """Return torch_npu's own kernel for copies, which torch can hand out since 2.9, before it is replaced."""
+    if not hasattr(torch.library, "get_kernel"):
+        return None
+    kernel = torch.library.get_kernel("aten::copy_", "PrivateUse1")
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse1)
+    return functools.partial(kernel.call_boxed, keys)
+
+
+_copy_across = _own_copy()
+
+
 def copy_(dst: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    """Copy between any two of NPU and CPU tensors; the copy is complete on return."""
+    """Copy between any two of NPU and CPU tensors; the copy is complete on return.
+
+    Plain copies between CPU and NPU are torch_npu's own, and so fail where the runtime's copy does.
+    """
+    if dst.is_cpu != src.is_cpu and _copy_across is not None and _plain(dst, src):
+        return _copy_across(dst, src, non_blocking)
     host = dst if dst.is_cpu else host_view(dst)
     host.copy_(src if src.is_cpu else host_view(src))
     return dst
 
 
-def _strides(x: torch.Tensor, memory_format: torch.memory_format | None) -> tuple[int, ...]:
+def _plain(dst: torch.Tensor, src: torch.Tensor) -> bool:
+    return (
+        dst.dtype == src.dtype
+        and dst.numel() > 0
+        and dst.shape == src.shape
+        and dst.is_contiguous()
+        and src.is_contiguous()
+        and not (dst.is_conj() or src.is_conj() or dst.is_neg() or src.is_neg())
+    )
+
+
+def _strides(x: torch.Tensor, memory_format: torch.memory_format | None) -> Any:
     """Return the strides that a copy of ``x`` has."""
     wanted = memory_format or torch.preserve_format
     if x.is_contiguous() and wanted in (torch.preserve_format, torch.contiguous_format):
@@ -38,19 +67,19 @@ def to_copy(
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
     """Return a copy of ``x`` with another dtype, device or order of memory."""
-    options: dict[str, Any] = {"pin_memory": True} if pin_memory else {}
-    strides = _strides(x, memory_format)
-    return copy_(_empty(x.size(), strides, dtype=dtype or x.dtype, device=device or x.device, **options), x)
+    return copy_(empty_like(x, dtype=dtype, device=device, pin_memory=pin_memory, memory_format=memory_format), x)
 
 
 def clone(x: torch.Tensor, *, memory_format: torch.memory_format | None = None) -> torch.Tensor:
     """Return a copy of ``x``."""
-    return copy_(_empty(x.size(), _strides(x, memory_format), dtype=x.dtype, device=x.device), x)
+    return copy_(empty_like(x, memory_format=memory_format), x)
 
 
 def contiguous(x: torch.Tensor, *, memory_format: torch.memory_format = torch.contiguous_format) -> torch.Tensor:
     """Return ``x`` itself where it is contiguous, else a contiguous copy."""
-    return x if x.is_contiguous(memory_format=memory_format) else x.clone(memory_format=memory_format)
+    if x.layout is not torch.strided or x.is_contiguous(memory_format=memory_format):
+        return x
+    return x.clone(memory_format=memory_format)
 
 
 def native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
@@ -61,21 +90,38 @@ def native_dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch
     return x * mask / (1 - p) if p < 1 else torch.zeros_like(x), mask
 
 
-def matmul_backward(
-    grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor, mask: list[bool]
-) -> tuple[torch.Tensor | None, ...]:
-    """Return the gradients of ``a @ b``, an operator that only torch_npu has."""
-    g, x, y = host_view(grad), host_view(a), host_view(b)
-    if x.dim() == 1:
-        g, x = g.unsqueeze(-1 if y.dim() == 1 else -2), x.unsqueeze(0)
-    if y.dim() == 1:
-        g, y = g.unsqueeze(-1), y.unsqueeze(-1)
-    one = (g @ y.mH).sum_to_size(x.shape).reshape(a.shape) if mask[0] else None
-    two = (x.mH @ g).sum_to_size(y.shape).reshape(b.shape) if mask[1] else None
-    return tuple(None if t is None else to_device(t, a.device) for t in (one, two))
+def pack_padded_sequence(
+    x: torch.Tensor, lengths: torch.Tensor, batch_first: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the packed data on the NPU, and the sizes of its batches, which PackedSequence wants on the CPU."""
+    data, sizes = torch.ops.aten._pack_padded_sequence.default(host_view(x), lengths.cpu(), batch_first)
+    return to_device(data, x.device), sizes
 
 
-class _OnHost(torch.autograd.Function):
+def coalesce(x: torch.Tensor) -> torch.Tensor:
+    """Return the sparse NPU tensor ``x`` with the values of equal indices summed."""
+    return to_device(host_view(x).coalesce(), x.device)
+
+
+def empty_like(
+    x: torch.Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+    memory_format: torch.memory_format | None = None,
+) -> torch.Tensor:
+    """Return a tensor like ``x``; torch_npu's own warns of formats that no tensor has here."""
+    options: dict[str, Any] = {"pin_memory": True} if pin_memory else {}
+    strides = _strides(x, memory_format)
+    return cast(torch.Tensor, _empty(x.size(), strides, dtype=dtype or x.dtype, device=device or x.device, **options))
+
+
+SPARSE: dict[str, Callable[..., Any]] = {"_coalesce": coalesce}
+
+
+class _OnHost(torch.autograd.Function):  # type: ignore[misc]
     """An operator and its derivative on host views; the tensors are kept, and checked for changes, by autograd."""
 
     @staticmethod
@@ -98,17 +144,28 @@ class _OnHost(torch.autograd.Function):
         return results if len(results) > 1 else results[0]
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
         _ = ctx.saved_tensors  # raises where one of them was changed since
         device = device_of(grads)
         inputs = [leaf for leaf, wanted in zip(ctx.leaves, ctx.wanted) if wanted]
         pairs = [(o, to_host(g)) for o, g in zip(ctx.outputs, grads) if g is not None and o.requires_grad]
-        found = iter(
-            torch.autograd.grad([o for o, _ in pairs], inputs, [g for _, g in pairs], retain_graph=True, allow_unused=True)
-        )
+        outputs, seeds = [o for o, _ in pairs], [g for _, g in pairs]
+        found = iter(torch.autograd.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True))
         assert device is not None
         return (None, *(adopt(next(found), device) if wanted else None for wanted in ctx.wanted))
+
+
+# A tensor of any other class stands for one, as under a compiler: it has no memory to compute on.
+_WITH_MEMORY = (torch.Tensor, torch.nn.Parameter)
+
+
+def _in_parts(op: torch._ops.OpOverload[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Take ``op`` apart into the operators that a compiler knows, as torch does for a device without its own."""
+    from torch._decomp import decomposition_table
+
+    apart = op.decompose(*args, **kwargs)
+    return decomposition_table[op](*args, **kwargs) if apart is NotImplemented else apart
 
 
 def differentiable(op: torch._ops.OpOverload[..., Any]) -> Callable[..., Any]:
@@ -117,6 +174,8 @@ def differentiable(op: torch._ops.OpOverload[..., Any]) -> Callable[..., Any]:
     tensors = [i for i, argument in enumerate(op._schema.arguments) if str(argument.type) == "Tensor"]
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
+        if args[0].__class__ not in _WITH_MEMORY:
+            return _in_parts(op, *args, **kwargs)
         flat: list[Any] = []
         # A number that the program gave in the place of a tensor comes as a number.
         given = [torch.tensor(v) if i in tensors and not isinstance(v, torch.Tensor) else v for i, v in enumerate(args)]

@@ -1,13 +1,16 @@
 """Memory of the device: the caching allocator's statistics and switches."""
 from __future__ import annotations
 
+import ctypes
+import os
 import pickle
 from collections import OrderedDict
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from ._lazy import _lazy_init, is_initialized
+from . import _lazy
+from ._lazy import _lazy_init
 from ._utils import _get_device_index
 from ._vendor import C, VENDOR
 
@@ -34,13 +37,13 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 
 def empty_cache() -> None:
     """Gives cached memory back to the device."""
-    if is_initialized():
+    if _lazy.is_initialized():
         torch._C._accelerator_emptyCache()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> Dict[str, Any]:
     """The allocator's statistics as nested dicts; empty before the device has started."""
-    if not is_initialized():
+    if not _lazy.is_initialized():
         return {}
     return torch._C._accelerator_getDeviceStats(_get_device_index(device, optional=True))
 
@@ -164,12 +167,8 @@ def _no_picture(filename: str) -> None:
 
 
 def _set_allocator_settings(env: str) -> None:
-    import os
-
-    from ._lazy import _apply_alloc_conf
-
     os.environ[VENDOR.alloc_conf] = env
-    _apply_alloc_conf()
+    _lazy._apply_alloc_conf()
 
 
 class _Allocator:
@@ -181,8 +180,6 @@ class _Allocator:
 
 
 def _pluggable(self: Any, path_to_so_file: str, alloc_fn_name: str, free_fn_name: str) -> None:
-    import ctypes
-
     library = ctypes.CDLL(path_to_so_file)
     _Allocator.__init__(self, (getattr(library, alloc_fn_name), getattr(library, free_fn_name)))
 
@@ -192,7 +189,7 @@ globals()[VENDOR.pluggable] = type(VENDOR.pluggable, (_Allocator,), {"__init__":
 
 def change_current_allocator(allocator: Any) -> None:
     """Refused once memory has been taken; before, there is nothing here that a foreign allocator could serve."""
-    if is_initialized():
+    if _lazy.is_initialized():
         raise RuntimeError("Can't swap an already initialized allocator")
     raise NotImplementedError("the pretend device keeps its own allocator")
 

@@ -21,6 +21,16 @@ class Stream(torch.Stream):
         index = _get_device_index(device, optional=True)
         return super().__new__(cls, torch.device(VENDOR.name, index), priority=priority)
 
+    def record_event(self, event: Optional[torch.Event] = None) -> torch.Event:
+        """Marks this point of the stream in ``event`` (default: a new one), which is returned."""
+        event = event if event is not None else Event()
+        event.record(self)
+        return event
+
+    def wait_event(self, event: torch.Event) -> None:
+        """Lets the stream wait for ``event``."""
+        super().wait_event(_plain(event))
+
     def __repr__(self) -> str:
         return f"<torch.{VENDOR.name}.Stream device={self.device} {VENDOR.name}_stream={self.stream_id:#x}>"
 
@@ -35,15 +45,43 @@ class ExternalStream(Stream):
 
 
 class Event(torch.Event):
-    """A mark in a stream; with ``enable_timing`` two of them measure time."""
+    """A mark in a stream; with ``enable_timing`` two of them measure time.
+
+    torch's own methods take no subclass of torch.Event (2.13), so each event holds a plain one that does the work.
+    """
 
     def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> "Event":
-        return super().__new__(cls, VENDOR.name, enable_timing=enable_timing, blocking=blocking,
-                               interprocess=interprocess)
+        made = super().__new__(cls, VENDOR.name, enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
+        made._plain = torch.Event(VENDOR.name, enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
+        return made
+
+    def record(self, stream: Optional[torch.Stream] = None) -> None:
+        """Marks this point of ``stream`` (default: the current one)."""
+        self._plain.record(stream if stream is not None else current_stream())
+
+    def wait(self, stream: Optional[torch.Stream] = None) -> None:
+        """Lets ``stream`` (default: the current one) wait for the mark."""
+        self._plain.wait(stream if stream is not None else current_stream())
+
+    def query(self) -> bool:
+        """Whether the work before the mark is done."""
+        return self._plain.query()
+
+    def synchronize(self) -> None:
+        """Waits for the work before the mark."""
+        self._plain.synchronize()
+
+    def elapsed_time(self, end_event: "Event") -> float:
+        """Milliseconds from this mark to ``end_event``'s."""
+        return self._plain.elapsed_time(_plain(end_event))
 
     def hardware_time(self, end_event: "Event") -> float:
-        """Microseconds between this event and ``end_event``, as the chip counts them (an MLU method)."""
+        """Microseconds from this mark to ``end_event``'s, as the chip counts them (an MLU method)."""
         return self.elapsed_time(end_event) * 1000.0
+
+
+def _plain(event: torch.Event) -> torch.Event:
+    return event._plain if isinstance(event, Event) else event
 
 
 def _as_stream(stream: torch.Stream) -> Stream:

@@ -19,7 +19,6 @@ VENDOR = Vendor(
     no_caching="PYTORCH_NO_MLU_MEMORY_CACHING",
     collective="cncl",
     process_group="ProcessGroupCNCL",
-    graph="MLUGraph",
     pluggable="MLUPluggableAllocator",
     deferred_call_raises=False,  # mlu/__init__.py, _lazy_init: the message is built and never raised
     strict=("ENABLE_FALLBACK_TO_CPU", "0"),  # aten/MLUFallback.cpp
@@ -30,6 +29,9 @@ VENDOR = Vendor(
         "oom": "MLU out of memory. Tried to allocate {0}. MLU {1} has a total capacity of {2} of which {3} is free.{6} Of the "
                "allocated memory {4} is allocated by PyTorch, and {5} is reserved by PyTorch but unallocated. If reserved but "
                "unallocated memory is large try setting PYTORCH_MLU_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
+        # the same file, older builds: the class was RuntimeError
+        "oom_old": "MLU out of memory. Tried to allocate {0} (MLU {1}; {2} total capacity; {4} already allocated; {3} free;{6} {7} "
+                   "reserved in total by PyTorch)",
         "oom_absurd": "MLU out of memory. Tried to allocate more than 1EB memory.",
         # aten/MLUFallback.cpp; texts end there with a sentence on performance
         "fallback": "The operator '{0}' is not currently supported on the MLU backend and will fall back to run on the CPU. "

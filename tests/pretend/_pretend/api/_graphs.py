@@ -1,6 +1,6 @@
-"""Graph capture. The device works at once, so a captured region has run already; ``replay`` cannot repeat it.
+"""Graph capture; the vendor's ``graphs`` module gives the classes their names.
 
-As on hardware, capture and replay have their order checked; what the pretend device cannot show is replayed work.
+The device does captured work at once, unlike a chip, and again at each ``replay``.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from ._lazy import _lazy_init
 from .streams import Stream, current_stream, stream as stream_context
-from ._vendor import VENDOR
+from ._vendor import C, VENDOR
 
 _pools = itertools.count(1)
 _capturing = {"now": False}
@@ -31,11 +31,14 @@ def is_current_stream_capturing() -> bool:
     return _capturing["now"]
 
 
-class _Graph:
-    def __new__(cls) -> "_Graph":
+class Graph:
+    """A captured piece of work."""
+
+    def __new__(cls) -> "Graph":
         made = super().__new__(cls)
         made._captured = False
         made._pool = _graph_pool_handle()
+        made._work = C.Graph()
         return made
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "relaxed") -> None:
@@ -46,22 +49,26 @@ class _Graph:
             raise RuntimeError(f"{VENDOR.label} graphs must be captured on a non-default stream.")
         self._pool = pool or self._pool
         _capturing["now"] = True
+        self._work.begin()
 
     def capture_end(self) -> None:
         """Ends the capture."""
         if not _capturing["now"]:
             raise RuntimeError(f"{VENDOR.label} graph: capture_end() without capture_begin()")
         _capturing["now"] = False
+        self._work.end()
         self._captured = True
 
     def replay(self) -> None:
         """Runs what was captured; RuntimeError before that."""
         if not self._captured:
-            raise RuntimeError(f"Called {VENDOR.graph}::replay without a preceding successful capture.")
+            raise RuntimeError(f"Called {type(self).__name__}::replay without a preceding successful capture.")
+        self._work.replay()
 
     def reset(self) -> None:
         """Forgets the capture."""
         self._captured = False
+        self._work.reset()
 
     def pool(self) -> Any:
         """The token of this graph's memory pool."""
@@ -76,10 +83,7 @@ class _Graph:
             file.write("digraph {}\n")
 
 
-globals()[VENDOR.graph] = type(VENDOR.graph, (_Graph,), {"__module__": __name__, "__doc__": "A captured graph."})
-
-
-class graph:
+class GraphContext:
     """Context manager: captures what happens inside into the graph given first."""
 
     default_capture_stream: Optional[torch.Stream] = None

@@ -1,0 +1,1 @@
+"""The commands: each parses, asks, prints."""

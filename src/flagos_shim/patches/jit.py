@@ -1,0 +1,229 @@
+"""TorchScript: ``script``, ``trace``, ``save`` and ``load`` for programs that name ``cuda``."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+from .._archive import rename_devices
+from .._context import Context
+from .._patching import Surface
+from .._scripted import prepare, publish
+from .._twins import Twins
+
+surface = Surface("jit")
+
+# The devices that CUDA and the vendors' plugins write into a file, so that a file of any of them loads here.
+ANY_TAG = re.compile(r"(?:cuda|flagos|npu|mlu|musa|gcu|xpu|hpu|mps|privateuseone)(?::(\d+))?")
+
+
+@surface.install("torch.jit._builtins:_get_builtin_table")
+def builtin_table(_ctx: Context, _original: Any) -> Twins:
+    """`torch.zeros` in a scripted function is the operator, also while a stand-in is in its place."""
+    return Twins(lambda: sys.modules["torch.jit._builtins"]._builtin_table, key=id)
+
+
+@surface.install("torch.nn.parameter:UninitializedTensorMixin._allowed_methods")
+def lazy_parameters(_ctx: Context, original: Any) -> Twins:
+    """Lazy modules may be moved before their first call."""
+    return Twins(lambda: original)
+
+
+def _newly_defined(ctx: Context) -> Callable[[], None]:
+    """Return a function that prepares what has been compiled in Python's compilation unit since its last call."""
+    import torch
+
+    unit = torch.jit._state._python_cu
+    known: set[str] = {function.qualified_name for function in unit.get_functions()}
+
+    def take_new() -> None:
+        functions = unit.get_functions()
+        if len(functions) < len(known):  # the program has dropped them all
+            known.clear()
+        new = [function for function in functions if function.qualified_name not in known]
+        known.update(function.qualified_name for function in new)
+        prepare(ctx, new)
+
+    return take_new
+
+
+@surface.wrap("torch.jit._script:_script_impl")
+def script(ctx: Context, original: Any) -> Any:
+    """`cuda` written in scripted code is the vendor's device when it runs."""
+    if ctx.vendor.identity:
+        return original
+    take_new = _newly_defined(ctx)
+
+    def _script_impl(obj: Any, optimize: Any = None, _frames_up: int = 0, *args: Any, **kwargs: Any) -> Any:
+        result = original(obj, optimize, _frames_up + 1, *args, **kwargs)
+        if ctx.active:
+            take_new()
+        return result
+
+    return _script_impl
+
+
+@surface.wrap("torch._C:CompilationUnit.define")
+def define(ctx: Context, original: Any) -> Any:
+    """Source given as a string is treated like a scripted function."""
+    if ctx.vendor.identity:
+        return original
+
+    def define(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        if ctx.active:
+            prepare(ctx, self.get_functions())
+        return result
+
+    return define
+
+
+@surface.wrap("torch._C:ScriptModule._define")
+def define_method(ctx: Context, original: Any) -> Any:
+    """A method whose source is given as a string is treated like a scripted function."""
+    if ctx.vendor.identity:
+        return original
+
+    def _define(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        if ctx.active:
+            prepare(ctx, _methods(self))
+        return result
+
+    return _define
+
+
+def _methods(module: Any) -> list[Any]:
+    return [module._get_method(name) for name in module._method_names()]
+
+
+@surface.wrap("torch.jit._trace:trace", also=("torch.jit:trace",))
+@surface.wrap("torch.jit._trace:trace_module", also=("torch.jit:trace_module",))
+def trace(ctx: Context, original: Any) -> Any:
+    """A trace made on the vendor's device names `cuda`, and runs where its program did."""
+    if ctx.vendor.identity:
+        return original
+
+    def trace(*args: Any, **kwargs: Any) -> Any:
+        traced = original(*args, **kwargs)
+        if ctx.active:
+            for module in traced.modules() if hasattr(traced, "modules") else (traced,):
+                functions = _methods(module._c) if hasattr(module, "_c") else [module] if hasattr(module, "graph") else []
+                publish(ctx, functions)
+                prepare(ctx, functions)
+        return traced
+
+    return trace
+
+
+@surface.wrap("torch.jit._freeze:freeze", also=("torch.jit:freeze",))
+def freeze(ctx: Context, original: Any) -> Any:
+    """A frozen module is a new graph: the same holds for it."""
+    if ctx.vendor.identity:
+        return original
+
+    def freeze(*args: Any, **kwargs: Any) -> Any:
+        frozen = original(*args, **kwargs)
+        if ctx.active:
+            prepare(ctx, _methods(frozen._c))
+        return frozen
+
+    return freeze
+
+
+@surface.wrap("torch._C:import_ir_module")
+@surface.wrap("torch._C:import_ir_module_from_buffer")
+@surface.wrap("torch._C:_import_ir_module_from_package", optional=True)
+def import_module(ctx: Context, original: Any) -> Any:
+    """What a loaded file says of `cuda` is done on the vendor's device."""
+    if ctx.vendor.identity:
+        return original
+
+    def import_ir_module(unit: Any, *args: Any, **kwargs: Any) -> Any:
+        module = original(unit, *args, **kwargs)
+        if ctx.active:
+            prepare(ctx, unit.get_functions())
+        return module
+
+    return import_ir_module
+
+
+@surface.wrap("torch.jit._serialization:load", also=("torch.jit:load",))
+def load(ctx: Context, original: Any) -> Any:
+    """A file saved on CUDA, here or on another vendor's device is loaded onto the vendor's device."""
+    if ctx.vendor.identity:
+        return original
+
+    def rename(text: str) -> str:
+        found = ANY_TAG.fullmatch(text)
+        return text if found is None else str(ctx.make_device(None if found[1] is None else int(found[1])))
+
+    def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if ctx.active:
+            source = f if isinstance(f, (str, os.PathLike)) else io.BytesIO(f.read())
+            # Where map_location says where tensors go, torch.device attributes and defaults are still the file's.
+            renamed = _renamed(source, rename, storages=map_location is None, code=False)
+            f = source if renamed is None else io.BytesIO(renamed)
+        return original(f, map_location, *args, **kwargs)
+
+    return load
+
+
+def _renamed(source: Any, rename: Callable[[str], str], *, storages: bool, code: bool) -> bytes | None:
+    try:
+        return rename_devices(source, rename, storages=storages, code=code)
+    except (OSError, zipfile.BadZipFile):
+        return None  # not an archive of today's format: torch says what is wrong with it
+    finally:
+        if isinstance(source, io.BytesIO):
+            source.seek(0)
+
+
+def _portable(ctx: Context) -> Callable[[str], str]:
+    """From the vendor's device to the name under which it is saved."""
+
+    def rename(text: str) -> str:
+        kind, colon, index = text.partition(":")
+        return f"cuda{colon}{index}" if kind == ctx.device_type else text
+
+    return rename
+
+
+@surface.wrap("torch._C:ScriptModule.save")
+@surface.wrap("torch._C:ScriptFunction.save")
+def save(ctx: Context, original: Any) -> Any:
+    """A saved module says `cuda`, so that it loads on a machine with neither this package nor the plugin."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+    rename = _portable(ctx)
+
+    def save(self: Any, filename: str, *args: Any, **kwargs: Any) -> None:
+        original(self, filename, *args, **kwargs)
+        if ctx.active:
+            renamed = _renamed(filename, rename, storages=True, code=True)
+            if renamed is not None:
+                with open(filename, "wb") as file:
+                    file.write(renamed)
+
+    return save
+
+
+@surface.wrap("torch._C:ScriptModule.save_to_buffer")
+@surface.wrap("torch._C:ScriptFunction.save_to_buffer")
+def save_to_buffer(ctx: Context, original: Any) -> Any:
+    """The same for a module that is saved into memory."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+    rename = _portable(ctx)
+
+    def save_to_buffer(self: Any, *args: Any, **kwargs: Any) -> bytes:
+        data: bytes = original(self, *args, **kwargs)
+        renamed = _renamed(io.BytesIO(data), rename, storages=True, code=True) if ctx.active else None
+        return data if renamed is None else renamed
+
+    return save_to_buffer

@@ -1,0 +1,27 @@
+"""Ordinary CUDA scripts, written after public reports of what broke on other hardware: each runs unmodified.
+
+A script names only ``cuda``, says in its first line what must hold, prints ``OK`` last when it holds and fails
+otherwise.  It is started by the launcher, as a user would.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = sorted(Path(__file__).parent.joinpath("scripts").glob("*.py"))
+
+# What cannot hold where there is only one device: on `cpu` a tensor's is_cuda is False, as the README says.
+NEEDS_AN_ACCELERATOR = {
+    name
+    for name in """
+    availability_gate is_cuda_flag device_type_gate capability_probes
+    """.split()
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_on_the_real_plugin(script, run_isolated):
+    run = run_isolated(None, backend="ascend", flags=("-m", "flagos_shim", str(script)))
+    assert run.ok().stdout.split()[-1] == "OK", run.stderr[-3000:]

@@ -1,0 +1,57 @@
+"""The table of environment variables: how each is read, and what an unreadable one says."""
+
+from __future__ import annotations
+
+import pytest
+
+from flagos_shim import FlagosShimError, _settings
+from flagos_shim._settings import ALIAS_CUDA, BACKEND, DISABLE_CUDA_SHIM, LOG_LEVEL, REHEARSE, SETTINGS
+
+
+def test_unset_means_the_default() -> None:
+    assert [setting.read({}) for setting in SETTINGS] == [setting.default for setting in SETTINGS]
+
+
+def test_the_process_environment_is_read_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLAGOS_DEVICE_BACKEND", " Ascend ")
+    assert BACKEND.read() == "Ascend"
+
+
+@pytest.mark.parametrize("setting", [BACKEND, REHEARSE, LOG_LEVEL])
+@pytest.mark.parametrize("text", ["", "  "])
+def test_set_to_nothing_is_as_good_as_unset(setting: _settings.Setting, text: str) -> None:
+    assert setting.read({setting.name: text}) is None
+
+
+@pytest.mark.parametrize("text", ["0", "", "off", "OFF", "false", "False", "FALSE", " 0 "])
+@pytest.mark.parametrize("setting", [ALIAS_CUDA, DISABLE_CUDA_SHIM])
+def test_spellings_of_off(setting: _settings.Setting, text: str) -> None:
+    assert setting.read({setting.name: text}) is False
+
+
+@pytest.mark.parametrize("text", ["1", "on", "true", "True", "yes"])
+@pytest.mark.parametrize("setting", [ALIAS_CUDA, DISABLE_CUDA_SHIM])
+def test_everything_else_is_on(setting: _settings.Setting, text: str) -> None:
+    assert setting.read({setting.name: text}) is True
+
+
+@pytest.mark.parametrize(("text", "level"), [("debug", "DEBUG"), (" Info ", "INFO"), ("CRITICAL", "CRITICAL")])
+def test_levels(text: str, level: str) -> None:
+    assert LOG_LEVEL.read({"FLAGOS_LOG_LEVEL": text}) == level
+
+
+def test_an_unreadable_value_names_the_variable_the_text_and_what_was_expected() -> None:
+    with pytest.raises(FlagosShimError) as caught:
+        LOG_LEVEL.read({"FLAGOS_LOG_LEVEL": "nonsense"})
+    assert str(caught.value) == (
+        "FLAGOS_LOG_LEVEL='nonsense' cannot be read: expected DEBUG, INFO, WARNING, ERROR or CRITICAL. "
+        "Correct it or unset it."
+    )
+
+
+def test_every_setting_is_described_and_named_as_agreed() -> None:
+    # Of the names without FLAGOS_SHIM_, these are the FlagOS plugin's own and keep its meaning.
+    shared = {"FLAGOS_DEVICE_BACKEND", "FLAGOS_LOG_LEVEL", "FLAGOS_ALIAS_CUDA", "FLAGOS_DISABLE_CUDA_SHIM"}
+    for setting in SETTINGS:
+        assert setting.meaning.endswith(".")
+        assert setting.name in shared or setting.name.startswith("FLAGOS_SHIM_")
