@@ -20,10 +20,10 @@ $(READY): pyproject.toml Makefile
 demo: $(READY)
 	@if $(PY) -c "from flagos_shim import rehearse; rehearse.check('ascend')"; then \
 	  echo "Rehearsing Ascend: the real torch_npu plugin, host memory for the chip."; \
-	  $(PY) -m flagos_shim --rehearse ascend examples/ocr/train.py; \
+	  $(PY) -m flagos_shim --rehearse ascend examples/ocr/train.py --target; \
 	else \
 	  echo "Ascend cannot be rehearsed here (the reason stands above); running the same script on the CPU."; \
-	  $(PY) -m flagos_shim --backend cpu examples/ocr/train.py; \
+	  $(PY) -m flagos_shim --backend cpu examples/ocr/train.py --target; \
 	fi
 
 test: $(READY)

@@ -1,1 +1,1 @@
-"""What the shim costs: ``python -m benchmarks`` (or ``make bench``) measures, and writes results.md and history.json."""
+"""What the shim costs: ``python -m benchmarks`` (``make bench``) writes results.md and history.json."""

@@ -52,8 +52,6 @@ class Worker:
         self._process.wait(timeout=60)
 
 
-
-
 def rounds(place: str, rows: Sequence[Call], sets: int, count: int, seconds: float) -> tuple[Samples, dict[str, str]]:
     """Time every row in every way of ``place``.
 

@@ -58,21 +58,34 @@ def environment(way: Way, inherited: dict[str, str]) -> dict[str, str]:
     return {**clean, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **dict(way.variables)}
 
 
-def before_torch(way: Way) -> None:
-    """What an interpreter does before it imports torch: only the rehearsal, where the shim does not bring it."""
-    if way.name == "shim" or way.place == "cpu":
+def before_torch(way: Way, alone: bool = False) -> None:
+    """What an interpreter does before it imports torch: only the rehearsal, where the shim does not bring it.
+
+    Args:
+        way: the way.
+        alone: the shim is to be activated later, by hand.
+    """
+    if way.name == "shim" and not alone:
         return
     from flagos_shim import _startup, rehearse
 
     _startup.withdraw()
-    os.environ["FLAGOS_SHIM_REHEARSE"] = REHEARSED
-    rehearse.prepare(REHEARSED, os.environ)
+    if way.place == "ascend":
+        os.environ["FLAGOS_SHIM_REHEARSE"] = REHEARSED
+        rehearse.prepare(REHEARSED, os.environ)
+
+
+def import_plugin(way: Way) -> None:
+    """Import torch, and the plugin as far as this way has one."""
+    importlib.import_module("torch")
+    if way.place == "ascend":
+        importlib.import_module("torch_npu")
 
 
 def after_torch(way: Way) -> None:
     """What a program of this way does once torch is there."""
-    if way.place == "ascend" and way.name != "shim":
-        importlib.import_module("torch_npu")
+    if way.name != "shim":
+        import_plugin(way)
     if way.name == "peer":
         switch_on_peer()
 
@@ -86,9 +99,12 @@ def check(way: Way) -> None:
     """Fail where this interpreter is not what it is to be: a hook that is not installed would measure native twice."""
     import torch
 
-    shim = "flagos_shim._activation" in sys.modules
+    activation = sys.modules.get("flagos_shim._activation")
+    shim = activation is not None and activation.current() is not None
     if shim != (way.name == "shim"):
-        raise SystemExit(f"{way.key}: the shim is {'active' if shim else 'not active'}; is the start-up hook installed?")
+        raise SystemExit(
+            f"{way.key}: the shim is {'active' if shim else 'not active'}; is the start-up hook installed?"
+        )
     found = torch.empty(1, device=way.device).device
     if str(found).partition(":")[0] != ("npu" if way.place == "ascend" else "cpu"):
         raise SystemExit(f"{way.key}: device={way.device!r} gives {found}")

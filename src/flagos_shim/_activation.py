@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import logging
 import os
@@ -129,11 +130,12 @@ def _start(chosen: Vendor | None) -> Activation:
         ledger = Ledger(ctx)
         _device_type.internal.update(filter(None, (vendor.package, *vendor.own_packages)))
         try:
-            for surface in iterate(IDENTITY_SURFACES if vendor.identity else SURFACES):
-                if surface.name.startswith("cuda") and _settings.DISABLE_CUDA_SHIM.read():
-                    continue
-                ledger.apply(surface)
-            ledger.rebind(skip=_device_type.internal)
+            with _collection_put_off():
+                for surface in iterate(IDENTITY_SURFACES if vendor.identity else SURFACES):
+                    if surface.name.startswith("cuda") and _settings.DISABLE_CUDA_SHIM.read():
+                        continue
+                    ledger.apply(surface)
+                ledger.rebind(skip=_device_type.internal)
         except BaseException:
             ctx.close()
             ledger.undo()
@@ -149,6 +151,18 @@ def _start(chosen: Vendor | None) -> Activation:
         "`cuda` means %s (%s), %s.", vendor.name, vendor.title, how,
     )  # fmt: skip
     return Activation(vendor, ctx, ledger, how, changes, listening)
+
+
+@contextlib.contextmanager
+def _collection_put_off() -> Iterator[None]:
+    """One pass of the garbage collector over all that torch has made takes several times as long as the patches."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _import_plugin(vendor: Vendor) -> object:

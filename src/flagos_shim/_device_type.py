@@ -6,6 +6,7 @@ decide by the true name which code to run.  So the answer depends on who asks: t
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable
 from types import FrameType
@@ -67,6 +68,17 @@ class RoutedName(str):
     def __hash__(self) -> int:
         return str.__hash__(self) if is_internal(sys._getframe(1)) else str.__hash__(self.alias)
 
+    def __contains__(self, part: object) -> bool:
+        if not isinstance(part, str):
+            raise TypeError(f"'in <string>' requires string as left operand, not {type(part).__name__}")
+        return str.__contains__(self, part) or (part in self.alias and not is_internal(sys._getframe(1)))
+
+    def startswith(self, prefix: Any, *bounds: Any) -> bool:
+        """As ``str.startswith``, for either name."""
+        if str.startswith(self, prefix, *bounds):
+            return True
+        return self.alias.startswith(prefix, *bounds) and not is_internal(sys._getframe(1))
+
     def __copy__(self) -> RoutedName:
         return self
 
@@ -85,7 +97,7 @@ class DeviceType(RoutedName):
 
 
 class CollectiveName(RoutedName):
-    """A collective back end such as "hccl" that also equals "nccl"."""
+    """A collective back end such as "hccl" that also equals "nccl"; see ``collective_name`` for lists of them."""
 
     __slots__ = ()
     alias = "nccl"
@@ -104,3 +116,9 @@ class TracedDeviceType(DeviceType):
 
     def __hash__(self) -> int:
         return str.__hash__(self.alias)
+
+
+@functools.lru_cache(maxsize=None)
+def collective_name(name: str, alias: str) -> CollectiveName:
+    """``name`` as torch knows it ("hccl", "cpu:gloo,npu:hccl"), which also equals what a CUDA program calls it."""
+    return type("CollectiveName", (CollectiveName,), {"__slots__": (), "alias": alias})(name)

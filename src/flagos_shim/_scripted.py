@@ -7,6 +7,7 @@ what runs uses the vendor's device.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -131,7 +132,7 @@ def _nodes(block: Any) -> Iterator[Any]:
 
 
 def prepare(ctx: Context, functions: Iterable[Any]) -> None:
-    """Let scripted functions run on the vendor's device.
+    """Let compiled functions run on the vendor's device, and have them say ``cuda``.
 
     Args:
         functions: ``ScriptFunction`` or ``ScriptMethod`` objects that have not run yet.
@@ -139,6 +140,7 @@ def prepare(ctx: Context, functions: Iterable[Any]) -> None:
     import torch
 
     functions = list(functions)
+    _publish(ctx, functions)
     rewriter = _Rewriter(ctx)
     amp = torch.is_autocast_cpu_enabled()
     try:
@@ -149,14 +151,16 @@ def prepare(ctx: Context, functions: Iterable[Any]) -> None:
             for state in (not amp, amp):
                 torch.set_autocast_cpu_enabled(state)
                 for function in functions:
-                    function._debug_flush_compilation_cache()
+                    # One that could not be compiled raises its own error when it is called.
+                    with contextlib.suppress(RuntimeError):
+                        function._debug_flush_compilation_cache()
     finally:
         torch.set_autocast_cpu_enabled(amp)
         rewriter.put_back()
 
 
-def publish(ctx: Context, functions: Iterable[Any]) -> None:
-    """Have a traced graph, which recorded the vendor's device, name ``cuda`` as its program did."""
+def _publish(ctx: Context, functions: Iterable[Any]) -> None:
+    """Have a trace, which recorded the vendor's device, name ``cuda`` as its program did."""
     import torch
 
     if not ctx.vendor.indexed:

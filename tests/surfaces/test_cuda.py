@@ -51,7 +51,7 @@ for wrong in (99, -5):
             raise AssertionError(wrong)
 kind = getattr(torch, "AcceleratorError", RuntimeError)
 for ask in (torch.cuda.set_device, torch.cuda.synchronize, torch.cuda.memory_allocated, torch.cuda.mem_get_info,
-            torch.cuda.current_stream, torch.cuda.get_rng_state, torch.cuda.utilization):
+            torch.cuda.current_stream, torch.cuda.utilization):
     try:
         ask(99)
     except kind as error:
@@ -120,11 +120,12 @@ assert torch.equal(torch.cuda.get_rng_state(1), torch.cuda.get_rng_state("cuda:1
 
 EARLY = """
 import torch
+import torch.cuda.comm
 from torch.cuda import Stream, current_device, is_available
 from torch.cuda.memory import memory_stats
 before = {name: value for name, value in vars(torch.cuda).items()}
 functions = {name: getattr(torch.cuda.memory, name) for name in torch.cuda.memory.__all__}
-early, none, empty = is_available, None, ()
+early, none, empty, broadcast = is_available, None, (), getattr(torch._C, "_broadcast", None)
 assert not is_available()
 
 import flagos_shim
@@ -139,7 +140,7 @@ assert {n: v for n, v in vars(torch.cuda).items()} == before
 assert all(vars(torch.cuda)[name] is value for name, value in before.items())
 assert {name: getattr(torch.cuda.memory, name) for name in functions} == functions
 assert not is_available() and late() is False and stats() == {} and callable(refused("template <typename T> T f(T x) { return x; }"))
-assert not hasattr(torch._C, "_broadcast")
+assert getattr(torch._C, "_broadcast", None) is broadcast
 try:
     torch.ones(1, device="cuda")
 except (AssertionError, RuntimeError):
@@ -159,7 +160,7 @@ import os, torch
 os.environ["CUDA_VISIBLE_DEVICES"] = {value!r}
 assert torch.cuda.device_count() == {count} and torch.cuda.is_available() is {count > 0}
 if {count}:
-    torch.ones(1, device="cuda")
+    torch.cuda.synchronize()
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     assert torch.cuda.is_available() and torch.cuda.device_count() == {count}, "CUDA too has read it by now"
 else:

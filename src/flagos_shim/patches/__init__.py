@@ -14,6 +14,7 @@ SURFACES = (
     "distributed",
     "compile",
     "jit",
+    "fx",
 )
 
 # On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.

@@ -50,9 +50,15 @@ def start(ctx: Context) -> Iterator[Patch]:
         return
 
     def build(ctx: Context, original: Any) -> Any:
+        started = False
+
         def _lazy_init() -> Any:
-            refresh(ctx)
-            return original()
+            nonlocal started
+            if not started:
+                refresh(ctx)
+            result = original()
+            started = True
+            return result
 
         return _lazy_init
 

@@ -19,6 +19,7 @@ def parallel(ctx: Context) -> Iterator[Patch]:
         ("_broadcast_coalesced", _broadcast_coalesced), ("_scatter_out", _scatter_out), ("_gather", _gather),
         ("_gather_out", _gather_out),
     ):  # fmt: skip
+        # A plugin's own would start its collectives for all cards of the process; copies need nothing.
         yield Patch(f"torch._C:{name}", build, "Copies between the vendor's devices.", "provide")
     if not ctx.vendor.indexed:
         comm = "torch.nn.parallel.comm"

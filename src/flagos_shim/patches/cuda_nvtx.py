@@ -178,7 +178,11 @@ class Runtime:
         call = getattr(runtime(), theirs, None) if callable(runtime) else None
         if call is None:
             return Result.errorNotSupported
-        return Result.success if int(call(*arguments)) == 0 else Result.errorInvalidValue
+        try:
+            return Result.success if int(call(*arguments)) == 0 else Result.errorInvalidValue
+        except RuntimeError as error:  # CUDA's runtime returns a result and never raises
+            self._ctx.log.info("%s: %s", name, error)
+            return Result.errorNotSupported
 
 
 @stand_in("torch.cuda:_cudart", verb="replace")

@@ -19,9 +19,10 @@ class Generators(Sequence[Any]):
         return int(self._ctx.module.device_count())
 
     def __getitem__(self, index: Any) -> Any:
-        import torch
+        if not len(self._ctx.module.default_generators):  # which the plugin fills when it starts
+            import torch
 
-        torch.cuda._lazy_init()
+            torch.cuda._lazy_init()
         return tuple(self._ctx.module.default_generators)[index]
 
     def __iter__(self) -> Iterator[Any]:

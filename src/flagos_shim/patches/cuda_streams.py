@@ -16,6 +16,7 @@ ADVICE["get_stream_from_external"] = "make a torch.cuda.Stream"
 def vendor_classes(ctx: Context) -> Iterator[Patch]:
     """What CUDA's streams and events have beyond the vendor's is added to the vendor's classes."""
     if ctx.vendor.package is None:
+        yield Patch("torch:Tensor.record_stream", _record_stream, "There is no allocator to tell about streams.")
         return
     stream, event = find(ctx, "Stream"), find(ctx, "Event")
     if stream is not None:
@@ -30,6 +31,14 @@ def vendor_classes(ctx: Context) -> Iterator[Patch]:
         handle = f"{ctx.device_type}_event"
         if hasattr(event, handle):
             yield Patch(f"{place}.cuda_event", _alias(handle), "The vendor's event handle.", "provide")
+
+
+def _record_stream(ctx: Context, original: Any) -> Any:
+    def record_stream(self: Any, stream: Any) -> None:
+        if not ctx.active or not isinstance(stream, find(ctx, "Stream")):
+            original(self, stream)
+
+    return record_stream
 
 
 def _alias(handle: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._context import Context
-from .._device_type import CollectiveName
+from .._device_type import collective_name
 from .._patching import Surface
 
 surface = Surface("distributed")
@@ -31,10 +31,12 @@ def translate_backend(ctx: Context, backend: Any) -> Any:
 
 
 def _shown(ctx: Context, name: Any) -> Any:
-    """What a program that asks is given: the vendor's name, which also equals "nccl"."""
-    if ctx.active and ctx.vendor.indexed and name == ctx.vendor.collective:
-        return CollectiveName(name)
-    return name
+    """What a program that asks is given: the vendor's names, which also equal CUDA's ("nccl", "cpu:gloo,cuda:nccl")."""
+    if not ctx.active or not ctx.vendor.indexed or not isinstance(name, str):
+        return name
+    cuda = {ctx.device_type: "cuda", ctx.vendor.collective: "nccl"}
+    alias = ",".join(":".join(cuda.get(word, word) for word in part.split(":")) for part in name.split(","))
+    return name if alias == name else collective_name(str(name), alias)
 
 
 @surface.wrap(f"{_C10D}:init_process_group", also=("torch.distributed:init_process_group",), optional=True)

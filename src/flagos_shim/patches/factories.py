@@ -78,6 +78,7 @@ def translate_device(ctx: Context, original: Any) -> Any:
     import torch
 
     devices, translate, device_class = ctx.devices, ctx.translate, torch.device
+    overridden = torch._C._has_torch_function
 
     if isinstance(original, types.FunctionType):
         parameters = list(inspect.signature(original).parameters.values())
@@ -100,7 +101,8 @@ def translate_device(ctx: Context, original: Any) -> Any:
         if "device" in kwargs:
             device = kwargs["device"]
             if device.__class__ is str:
-                kwargs["device"] = devices[device]
+                if not overridden(args):  # __torch_function__ sees what the program wrote, and calls us again
+                    kwargs["device"] = devices[device]
             elif device.__class__ is not device_class and device is not None:
                 kwargs["device"] = translate(device)
         return original(*args, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import re
@@ -13,7 +14,7 @@ from typing import Any
 from .._archive import rename_devices
 from .._context import Context
 from .._patching import Surface
-from .._scripted import prepare, publish
+from .._scripted import prepare
 from .._twins import Twins
 
 surface = Surface("jit")
@@ -34,22 +35,36 @@ def lazy_parameters(_ctx: Context, original: Any) -> Twins:
     return Twins(lambda: original)
 
 
-def _newly_defined(ctx: Context) -> Callable[[], None]:
-    """Return a function that prepares what has been compiled in Python's compilation unit since its last call."""
-    import torch
+class _Unit:
+    """Python's compilation unit: prepares what has been compiled in it, once what calls it is complete too."""
 
-    unit = torch.jit._state._python_cu
-    known: set[str] = {function.qualified_name for function in unit.get_functions()}
+    def __init__(self, ctx: Context) -> None:
+        import torch
 
-    def take_new() -> None:
-        functions = unit.get_functions()
-        if len(functions) < len(known):  # the program has dropped them all
-            known.clear()
-        new = [function for function in functions if function.qualified_name not in known]
-        known.update(function.qualified_name for function in new)
-        prepare(ctx, new)
+        self._ctx = ctx
+        self._functions = torch.jit._state._python_cu.get_functions
+        self._known = {function.qualified_name for function in self._functions()}
+        self._depth = 0
 
-    return take_new
+    def __enter__(self) -> None:
+        self._depth += 1
+
+    def __exit__(self, *exception: Any) -> None:
+        self._depth -= 1
+        if not self._depth and self._ctx.active:
+            self.take_new()
+
+    def take_new(self) -> None:
+        functions = self._functions()
+        if len(functions) < len(self._known):  # the program has dropped them all
+            self._known.clear()
+        new = [function for function in functions if function.qualified_name not in self._known]
+        self._known.update(function.qualified_name for function in new)
+        prepare(self._ctx, new)
+
+
+_unit = functools.lru_cache(maxsize=1)(_Unit)
+surface.forget("flagos_shim.patches.jit:_unit.cache_clear")
 
 
 @surface.wrap("torch.jit._script:_script_impl")
@@ -57,68 +72,97 @@ def script(ctx: Context, original: Any) -> Any:
     """`cuda` written in scripted code is the vendor's device when it runs."""
     if ctx.vendor.identity:
         return original
-    take_new = _newly_defined(ctx)
+    unit = _unit(ctx)
 
     def _script_impl(obj: Any, optimize: Any = None, _frames_up: int = 0, *args: Any, **kwargs: Any) -> Any:
-        result = original(obj, optimize, _frames_up + 1, *args, **kwargs)
-        if ctx.active:
-            take_new()
-        return result
+        with unit:
+            return original(obj, optimize, _frames_up + 1, *args, **kwargs)
 
     return _script_impl
 
 
-@surface.wrap("torch._C:CompilationUnit.define")
-def define(ctx: Context, original: Any) -> Any:
-    """Source given as a string is treated like a scripted function."""
+@surface.wrap("torch.jit._recursive:create_script_module")
+def script_module(ctx: Context, original: Any) -> Any:
+    """The methods of a module are scripted functions."""
+    if ctx.vendor.identity:
+        return original
+    unit = _unit(ctx)
+
+    def create_script_module(*args: Any, **kwargs: Any) -> Any:
+        with unit:
+            return original(*args, **kwargs)
+
+    return create_script_module
+
+
+@surface.wrap("torch._C:_create_function_from_trace")
+@surface.wrap("torch._C:_create_function_from_trace_with_dict", optional=True)
+def traced(ctx: Context, original: Any) -> Any:
+    """A trace made on the vendor's device says `cuda`, and runs where its program did."""
     if ctx.vendor.identity:
         return original
 
-    def define(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
+    def create(*args: Any, **kwargs: Any) -> Any:
+        function = original(*args, **kwargs)
         if ctx.active:
-            prepare(ctx, self.get_functions())
-        return result
+            prepare(ctx, (function,))
+        return function
 
-    return define
+    return create
 
 
+@surface.wrap("torch._C:ScriptModule._create_method_from_trace")
+@surface.wrap("torch._C:ScriptModule._create_method_from_trace_with_dict", optional=True)
 @surface.wrap("torch._C:ScriptModule._define")
-def define_method(ctx: Context, original: Any) -> Any:
-    """A method whose source is given as a string is treated like a scripted function."""
+def method(ctx: Context, original: Any) -> Any:
+    """A method that is traced, or given as source, is treated like a scripted function."""
     if ctx.vendor.identity:
         return original
 
-    def _define(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def create(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
         if ctx.active:
             prepare(ctx, _methods(self))
         return result
 
-    return _define
+    return create
 
 
 def _methods(module: Any) -> list[Any]:
-    return [module._get_method(name) for name in module._method_names()]
+    """The methods of a module of C++'s, and of those in it."""
+    import torch
+
+    own = [module._get_method(name) for name in module._method_names()]
+    return [*own, *(method for _, inner in torch._C.ModuleDict(module).items() for method in _methods(inner))]
 
 
-@surface.wrap("torch.jit._trace:trace", also=("torch.jit:trace",))
-@surface.wrap("torch.jit._trace:trace_module", also=("torch.jit:trace_module",))
-def trace(ctx: Context, original: Any) -> Any:
-    """A trace made on the vendor's device names `cuda`, and runs where its program did."""
+@surface.wrap("torch._C:CompilationUnit.__init__")
+def compilation_unit(ctx: Context, original: Any) -> Any:
+    """Source given as a string is treated like a scripted function."""
     if ctx.vendor.identity:
         return original
 
-    def trace(*args: Any, **kwargs: Any) -> Any:
-        traced = original(*args, **kwargs)
+    # Names in the source are looked up in the frame of the caller, which is one further away.
+    def __init__(self: Any, lang: str = "", _frames_up: int = 0) -> None:
+        original(self, lang, _frames_up + 1)
         if ctx.active:
-            for module in traced.modules() if hasattr(traced, "modules") else (traced,):
-                functions = _methods(module._c) if hasattr(module, "_c") else [module] if hasattr(module, "graph") else []
-                publish(ctx, functions)
-                prepare(ctx, functions)
-        return traced
+            prepare(ctx, self.get_functions())
 
-    return trace
+    return __init__
+
+
+@surface.wrap("torch._C:CompilationUnit.define")
+def define(ctx: Context, original: Any) -> Any:
+    """Source added to a compilation unit is treated like a scripted function."""
+    if ctx.vendor.identity:
+        return original
+
+    def define(self: Any, src: str, rcb: Any = None, _frames_up: int = 0) -> None:
+        original(self, src, rcb, _frames_up + 1)
+        if ctx.active:
+            prepare(ctx, self.get_functions())
+
+    return define
 
 
 @surface.wrap("torch.jit._freeze:freeze", also=("torch.jit:freeze",))

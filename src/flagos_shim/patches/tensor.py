@@ -19,26 +19,36 @@ def to(ctx: Context, original: Any) -> Any:
     import torch
 
     devices, translate, device_class, dtype_class = ctx.devices, ctx.translate, torch.device, torch.dtype
+    overridden = torch._C._has_torch_function_unary
 
-    def to(self: Any, target: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+    # `Module.to` gives three arguments by position for every parameter; passing them on one by one saves a tuple.
+    def to(
+        self: Any, target: Any = _ABSENT, second: Any = _ABSENT, third: Any = _ABSENT, /, *rest: Any, **kwargs: Any
+    ) -> Any:
         kind = target.__class__
         if kind is str:
-            target = devices[target]
-        elif kind is not dtype_class and kind is not device_class:
+            if not overridden(self):  # __torch_function__ sees what the program wrote, and calls us again
+                target = devices[target]
+        elif kind is not dtype_class and kind is not device_class and target is not None:
             if target is _ABSENT:
                 if "device" in kwargs:
                     device = kwargs["device"]
                     if device.__class__ is str:
-                        kwargs["device"] = devices[device]
+                        if not overridden(self):
+                            kwargs["device"] = devices[device]
                     elif device.__class__ is not device_class:
                         kwargs["device"] = translate(device)
                 return original(self, **kwargs)
             target = translate(target)
-        if kwargs:
-            return original(self, target, *rest, **kwargs)
-        if rest:
-            return original(self, target, *rest)
-        return original(self, target)
+        if second is _ABSENT:
+            if kwargs:
+                return original(self, target, **kwargs)
+            return original(self, target)
+        if third is _ABSENT:
+            return original(self, target, second, **kwargs)
+        if kwargs or rest:
+            return original(self, target, second, third, *rest, **kwargs)
+        return original(self, target, second, third)
 
     return to
 
@@ -49,7 +59,7 @@ def cuda(ctx: Context, original: Any) -> Any:
     import torch
     from torch.overrides import handle_torch_function, has_torch_function_unary
 
-    plain = (torch.Tensor, torch.nn.Parameter)
+    preserve = torch.preserve_format
     move = torch._C.TensorBase.to
     if ctx.vendor.identity:
 
@@ -58,16 +68,21 @@ def cuda(ctx: Context, original: Any) -> Any:
 
         return identity
 
-    def cuda(
-        self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = torch.preserve_format
-    ) -> Any:
+    current = ctx.make_device(None)
+
+    def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve) -> Any:
         if not ctx.active:
             return original(self, device, non_blocking, memory_format=memory_format)
-        if self.__class__ not in plain and has_torch_function_unary(self):
-            return handle_torch_function(
-                torch.Tensor.cuda, (self,), self, device, non_blocking, memory_format=memory_format
-            )
-        place = ctx.make_device(device) if device.__class__ is int else ctx.accelerator(device)
+        if has_torch_function_unary(self):  # __torch_function__ sees what the program wrote
+            given = (device, non_blocking) if non_blocking else () if device is None else (device,)
+            formats = {} if memory_format is preserve else {"memory_format": memory_format}
+            return handle_torch_function(torch.Tensor.cuda, (self,), self, *given, **formats)
+        if device is None:
+            place = current
+        else:
+            place = ctx.make_device(device) if device.__class__ is int else ctx.accelerator(device)
+        if non_blocking is False and memory_format is preserve:
+            return move(self, place)
         return move(self, place, non_blocking=non_blocking, memory_format=memory_format)
 
     return cuda
@@ -103,10 +118,15 @@ def is_cuda(ctx: Context, original: Any) -> Any:
     if not ctx.vendor.indexed or ctx.vendor.identity:
         return original
 
+    import torch
+    from torch.overrides import handle_torch_function, has_torch_function_unary
+
     kinds, kind = ctx.kinds, ctx.device_type
 
     def is_cuda(self: Any) -> bool:
         """Is ``True`` if the Tensor is stored on the GPU, ``False`` otherwise."""
+        if has_torch_function_unary(self):
+            return bool(handle_torch_function(torch.Tensor.is_cuda.__get__, (self,), self))
         return kinds[self.device] == kind
 
     return property(is_cuda)

@@ -7,7 +7,6 @@ nothing is active.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 import traceback
@@ -36,7 +35,6 @@ def pristine() -> Any:
 
 def run(namespace: dict[str, Any]) -> None:
     """Run the checks in the order in which they stand."""
-    logging.getLogger("flagos_shim").addHandler(logging.NullHandler())
     results = {}
     for name, check in list(namespace.items()):
         if name.startswith("check_") and callable(check):

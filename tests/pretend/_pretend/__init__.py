@@ -4,4 +4,5 @@
 The modules in ``api/`` are loaded inside the vendor's package (see ``mount``), so that their ``__name__`` begins with
 the plugin's name, as that of the real plugin's code does.
 """
+
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """The steps by which a plugin enters torch: rename, register, generate methods, collectives, version attribute."""
+
 from __future__ import annotations
 
 import sys

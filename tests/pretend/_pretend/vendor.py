@@ -1,11 +1,12 @@
 """The record by which the pretend device takes a vendor's name, wordings and environment variables."""
+
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import List, Mapping, Tuple
 
 from . import build
 
@@ -24,9 +25,9 @@ class Vendor:
     label: str
     package: str
     device_name: str
-    capability: Tuple[int, int]
+    capability: tuple[int, int]
     processors: int
-    visible_variables: Tuple[str, ...]
+    visible_variables: tuple[str, ...]
     alloc_conf: str
     no_caching: str
     collective: str
@@ -34,8 +35,8 @@ class Vendor:
     pluggable: str
     texts: Mapping[str, str]
     deferred_call_raises: bool
-    strict: Tuple[str, str] = ("", "")  # variable and the value that turns the CPU fallback off
-    rescue: Tuple[str, str] = ("", "")  # variable and the value that sends failing operators to the CPU
+    strict: tuple[str, str] = ("", "")  # variable and the value that turns the CPU fallback off
+    rescue: tuple[str, str] = ("", "")  # variable and the value that sends failing operators to the CPU
     wide_collectives: bool = True  # False: float64 travels as float32
     always_strict: bool = False  # the plugin has no CPU fallback at all
 
@@ -57,15 +58,15 @@ class Vendor:
         return device
 
 
-def _listed(variable: str, separator: str) -> List[str]:
+def _listed(variable: str, separator: str) -> list[str]:
     return [entry.strip() for entry in os.environ.get(variable, "").split(separator) if entry.strip()]
 
 
-def _is(setting: Tuple[str, str]) -> bool:
+def _is(setting: tuple[str, str]) -> bool:
     variable, value = setting
     return bool(variable) and os.environ.get(variable) == value
 
 
-def mount(path: List[str]) -> None:
+def mount(path: list[str]) -> None:
     """Lets the package with this ``__path__`` hold the shared API modules as its own submodules."""
     path.append(str(Path(__file__).resolve().parent / "api"))

@@ -2,6 +2,7 @@
 
 What it has, and what it lacks, follows Cambricon/torch_mlu, branch r2.4_develop; ``surface.json`` lists the names.
 """
+
 from __future__ import annotations
 
 from _pretend import start

@@ -63,6 +63,8 @@ def _same(x: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
     return x  # host memory has one format
 
 
+# The same kernels serve sparse tensors, by their parts.
+SPARSE = ("_coalesce", "sparse_mask", "mul.Tensor")
 PLUGIN: dict[str, Callable[..., Any]] = {
     "npu_format_cast": _same,
     "npu_format_cast_": _same,
@@ -127,6 +129,8 @@ def install(unsupported: Iterable[str] = ()) -> int:
         for key, names in registered.items():
             if f"aten::{name}" in names or name in ON_HOST:
                 aten.impl(name, function, key, **_OVERRIDE)
-    for name, function in special.SPARSE.items():
-        aten.impl(name, function, "SparsePrivateUse1", **_OVERRIDE)
+    for name in SPARSE:
+        op = _overload(name)
+        if op is not None and name not in skip:
+            aten.impl(name, kernel(op, name.partition(".")[0]), "SparsePrivateUse1", **_OVERRIDE)
     return count

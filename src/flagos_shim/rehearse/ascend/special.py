@@ -98,11 +98,6 @@ def pack_padded_sequence(
     return to_device(data, x.device), sizes
 
 
-def coalesce(x: torch.Tensor) -> torch.Tensor:
-    """Return the sparse NPU tensor ``x`` with the values of equal indices summed."""
-    return to_device(host_view(x).coalesce(), x.device)
-
-
 def empty_like(
     x: torch.Tensor,
     *,
@@ -116,9 +111,6 @@ def empty_like(
     options: dict[str, Any] = {"pin_memory": True} if pin_memory else {}
     strides = _strides(x, memory_format)
     return cast(torch.Tensor, _empty(x.size(), strides, dtype=dtype or x.dtype, device=device or x.device, **options))
-
-
-SPARSE: dict[str, Callable[..., Any]] = {"_coalesce": coalesce}
 
 
 class _OnHost(torch.autograd.Function):  # type: ignore[misc]

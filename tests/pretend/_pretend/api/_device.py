@@ -1,24 +1,30 @@
 """Devices: choice, properties, visibility."""
+
 from __future__ import annotations
 
 import os
-from typing import Any, List, Optional, Tuple
+from typing import Any
 
 import torch
 
 from ._lazy import _lazy_init
 from ._utils import _get_device_index
-from ._vendor import C, VENDOR
+from ._vendor import VENDOR, C
 
 
 class DeviceProperties:
     """What ``get_device_properties`` gives; fields as of CUDA's, read only."""
 
-    __slots__ = ("name", "major", "minor", "multi_processor_count", "total_memory", "uuid")
+    __slots__ = ("major", "minor", "multi_processor_count", "name", "total_memory", "uuid")
 
     def __init__(self, ordinal: int) -> None:
-        values = (VENDOR.device_name, *VENDOR.capability, VENDOR.processors, C.settings().memory,
-                  f"{VENDOR.label}-00000000-0000-0000-0000-{ordinal:012d}")
+        values = (
+            VENDOR.device_name,
+            *VENDOR.capability,
+            VENDOR.processors,
+            C.settings().memory,
+            f"{VENDOR.label}-00000000-0000-0000-0000-{ordinal:012d}",
+        )
         for field, value in zip(self.__slots__, values):
             object.__setattr__(self, field, value)
 
@@ -26,8 +32,10 @@ class DeviceProperties:
         raise AttributeError(f"can't set attribute {field!r}")
 
     def __repr__(self) -> str:
-        return (f"_{VENDOR.label}DeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
-                f"total_memory={self.total_memory // (1 << 20)}MB, multi_processor_count={self.multi_processor_count})")
+        return (
+            f"_{VENDOR.label}DeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory // (1 << 20)}MB, multi_processor_count={self.multi_processor_count})"
+        )
 
 
 def _is_compiled() -> bool:
@@ -109,12 +117,12 @@ def get_device_properties(device: Any) -> DeviceProperties:
     return DeviceProperties(C.visible_devices()[_checked(device)])
 
 
-def get_device_name(device: Optional[Any] = None) -> str:
+def get_device_name(device: Any | None = None) -> str:
     """The chip's name."""
     return get_device_properties(device).name
 
 
-def get_device_capability(device: Optional[Any] = None) -> Tuple[int, int]:
+def get_device_capability(device: Any | None = None) -> tuple[int, int]:
     """``(major, minor)`` of the chip."""
     properties = get_device_properties(device)
     return properties.major, properties.minor
@@ -141,7 +149,7 @@ def is_bf16_supported() -> bool:
     return True
 
 
-def get_amp_supported_dtype() -> List[torch.dtype]:
+def get_amp_supported_dtype() -> list[torch.dtype]:
     """The types that torch.autocast accepts on the device (torch asks every plugin for this name)."""
     return [torch.float16, torch.bfloat16]
 
@@ -150,14 +158,14 @@ def _sleep(cycles: int) -> None:
     _lazy_init()
 
 
-def _parse_visible_devices() -> List[Any]:
+def _parse_visible_devices() -> list[Any]:
     for name in VENDOR.visible_variables:
         value = os.environ.get(name)
         if value is not None:
             break
     else:
         return list(range(64))
-    chosen: List[Any] = []
+    chosen: list[Any] = []
     by_uuid = "-" in value and len(value) >= 36  # Cambricon/torch_mlu mlu/__init__.py
     for entry in value.split(","):
         item: Any = entry if by_uuid else int(entry) if entry.strip().isdigit() else -1
@@ -169,8 +177,8 @@ def _parse_visible_devices() -> List[Any]:
     return chosen
 
 
-def _transform_uuid_to_ordinals(candidates: List[str], uuids: List[str]) -> List[int]:
-    ordinals: List[int] = []
+def _transform_uuid_to_ordinals(candidates: list[str], uuids: list[str]) -> list[int]:
+    ordinals: list[int] = []
     for candidate in candidates:
         if candidate not in uuids:
             break

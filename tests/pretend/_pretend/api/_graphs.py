@@ -2,26 +2,28 @@
 
 The device does captured work at once, unlike a chip, and again at each ``replay``.
 """
+
 from __future__ import annotations
 
 import itertools
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import torch
 
 from ._lazy import _lazy_init
-from .streams import Stream, current_stream, stream as stream_context
-from ._vendor import C, VENDOR
+from ._vendor import VENDOR, C
+from .streams import Stream, current_stream
+from .streams import stream as stream_context
 
 _pools = itertools.count(1)
 _capturing = {"now": False}
 
 
-def _graph_pool_handle() -> Tuple[int, int]:
+def _graph_pool_handle() -> tuple[int, int]:
     return (0, next(_pools))
 
 
-def graph_pool_handle() -> Tuple[int, int]:
+def graph_pool_handle() -> tuple[int, int]:
     """A token for the memory pool that graphs share."""
     return _graph_pool_handle()
 
@@ -34,7 +36,7 @@ def is_current_stream_capturing() -> bool:
 class Graph:
     """A captured piece of work."""
 
-    def __new__(cls) -> "Graph":
+    def __new__(cls) -> Graph:
         made = super().__new__(cls)
         made._captured = False
         made._pool = _graph_pool_handle()
@@ -44,7 +46,9 @@ class Graph:
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "relaxed") -> None:
         """Starts to capture what the current stream gets."""
         if capture_error_mode not in ("global", "thread_local", "relaxed"):
-            raise RuntimeError(f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {capture_error_mode}")
+            raise RuntimeError(
+                f"Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {capture_error_mode}"
+            )
         if current_stream().stream_id == 0:
             raise RuntimeError(f"{VENDOR.label} graphs must be captured on a non-default stream.")
         self._pool = pool or self._pool
@@ -86,9 +90,11 @@ class Graph:
 class GraphContext:
     """Context manager: captures what happens inside into the graph given first."""
 
-    default_capture_stream: Optional[torch.Stream] = None
+    default_capture_stream: torch.Stream | None = None
 
-    def __init__(self, device_graph: Any, pool: Any = None, stream: Any = None, capture_error_mode: str = "relaxed") -> None:
+    def __init__(
+        self, device_graph: Any, pool: Any = None, stream: Any = None, capture_error_mode: str = "relaxed"
+    ) -> None:
         self._graph = device_graph
         self._arguments = (pool, capture_error_mode)
         self._stream = stream_context(stream if stream is not None else Stream())
@@ -104,7 +110,8 @@ class GraphContext:
         self._stream.__exit__(*exception)
 
 
-def make_graphed_callables(callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False,
-                           pool: Any = None) -> Any:
+def make_graphed_callables(
+    callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: Any = None
+) -> Any:
     """The callables themselves: a graph of work that is done at once would be no faster."""
     return callables

@@ -1,16 +1,19 @@
 """The lazy start of the device in this process: queued calls, forked children, allocator settings."""
+
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
+import time
 import traceback
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable
 
-from ._vendor import C, VENDOR
+from ._vendor import VENDOR, C
 
-_queued_calls: List[Tuple[Callable[[], Any], List[str]]] = []
-_seed_calls: List[Tuple[Callable[[], Any], List[str]]] = []
+_queued_calls: list[tuple[Callable[[], Any], list[str]]] = []
+_seed_calls: list[tuple[Callable[[], Any], list[str]]] = []
 _lock = threading.RLock()
 _state = {"initialized": False, "initializing": False, "bad_fork": False}
 
@@ -32,6 +35,17 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+@atexit.register
+def _wait_at_exit() -> None:
+    """Lets torch's autograd threads of the device finish, as a real plugin's shutdown does by waiting for the chip.
+
+    Such a thread drops its last Python object a moment after ``backward`` has returned; if the interpreter is being
+    taken down by then, the process aborts ("terminate called without an active exception").
+    """
+    if C.runtime_entered() and not _is_in_bad_fork():
+        time.sleep(0.1)
 
 
 def is_initialized() -> bool:
@@ -74,7 +88,8 @@ def _lazy_init() -> None:
             # Cambricon/torch_mlu mlu/__init__.py; MooreThreads/torch_musa follows CUDA's words as well.
             raise RuntimeError(
                 f"Cannot re-initialize {VENDOR.label} in forked subprocess. To use {VENDOR.label} with multiprocessing, "
-                "you must use the 'spawn' start method")
+                "you must use the 'spawn' start method"
+            )
         C.maybe_fail("init")
         if not C.visible_devices():
             raise RuntimeError(VENDOR.texts["no_device"])
@@ -86,8 +101,10 @@ def _lazy_init() -> None:
                 try:
                     call()
                 except Exception as error:
-                    message = (f"{VENDOR.label} call failed lazily at initialization with error: {error}\n\n"
-                               f"{VENDOR.label} call was originally invoked at:\n\n{origin}")
+                    message = (
+                        f"{VENDOR.label} call failed lazily at initialization with error: {error}\n\n"
+                        f"{VENDOR.label} call was originally invoked at:\n\n{origin}"
+                    )
                     # Cambricon/torch_mlu mlu/__init__.py builds this message and never raises it: a bad queued
                     # manual_seed is silent there. MooreThreads/torch_musa core/_lazy_init.py raises.
                     if VENDOR.deferred_call_raises:
@@ -98,4 +115,5 @@ def _lazy_init() -> None:
         for package in (sys.modules[str(__package__)], sys.modules[f"torch.{VENDOR.name}"]):
             package._initialized = True  # type: ignore[attr-defined]
             package.default_generators = tuple(  # type: ignore[attr-defined]
-                C.default_generator(index) for index in range(len(C.visible_devices())))
+                C.default_generator(index) for index in range(len(C.visible_devices()))
+            )

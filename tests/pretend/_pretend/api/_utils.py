@@ -1,11 +1,12 @@
 """Device arguments to ordinals."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import torch
 
-from ._vendor import C, VENDOR
+from ._vendor import VENDOR, C
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:

@@ -1,18 +1,19 @@
 """Memory of the device: the caching allocator's statistics and switches."""
+
 from __future__ import annotations
 
 import ctypes
 import os
 import pickle
 from collections import OrderedDict
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import torch
 
 from . import _lazy
 from ._lazy import _lazy_init
 from ._utils import _get_device_index
-from ._vendor import C, VENDOR
+from ._vendor import VENDOR, C
 
 
 def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
@@ -41,16 +42,16 @@ def empty_cache() -> None:
         torch._C._accelerator_emptyCache()
 
 
-def memory_stats_as_nested_dict(device: Any = None) -> Dict[str, Any]:
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     """The allocator's statistics as nested dicts; empty before the device has started."""
     if not _lazy.is_initialized():
         return {}
     return torch._C._accelerator_getDeviceStats(_get_device_index(device, optional=True))
 
 
-def memory_stats(device: Any = None) -> "OrderedDict[str, Any]":
+def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
     """The allocator's statistics under torch.cuda's dotted keys."""
-    flat: List[Tuple[str, Any]] = []
+    flat: list[tuple[str, Any]] = []
 
     def walk(prefix: str, value: Any) -> None:
         if isinstance(value, dict):
@@ -115,13 +116,13 @@ def max_memory_cached(device: Any = None) -> int:
     return max_memory_reserved(device)
 
 
-def mem_get_info(device: Any = None) -> Tuple[int, int]:
+def mem_get_info(device: Any = None) -> tuple[int, int]:
     """Free and total bytes of the device."""
     _lazy_init()
     return C.memory_info(_get_device_index(device, optional=True))
 
 
-def memory_snapshot() -> List[Dict[str, Any]]:
+def memory_snapshot() -> list[dict[str, Any]]:
     """The allocator's segments and their blocks, in torch.cuda's form."""
     return C.memory_snapshot()
 
@@ -131,21 +132,32 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     index = _get_device_index(device, optional=True)
     stats = memory_stats(index)
     pools = ("all",) if abbreviated else ("all", "large_pool", "small_pool")
-    rows = [f"{VENDOR.label} memory, device {index}: {stats.get('num_ooms', 0)} out of memory, "
-            f"{stats.get('num_alloc_retries', 0)} retries"]
-    for metric in ("allocated_bytes", "active_bytes", "requested_bytes", "reserved_bytes", "inactive_split_bytes",
-                   "allocation", "active", "segment", "inactive_split"):
+    rows = [
+        f"{VENDOR.label} memory, device {index}: {stats.get('num_ooms', 0)} out of memory, "
+        f"{stats.get('num_alloc_retries', 0)} retries"
+    ]
+    for metric in (
+        "allocated_bytes",
+        "active_bytes",
+        "requested_bytes",
+        "reserved_bytes",
+        "inactive_split_bytes",
+        "allocation",
+        "active",
+        "segment",
+        "inactive_split",
+    ):
         for pool in pools:
             cells = [stats.get(f"{metric}.{pool}.{kind}", 0) for kind in ("current", "peak", "allocated", "freed")]
             rows.append(f"{metric + ' ' + pool:<32}|" + "|".join(f"{cell:>14}" for cell in cells))
     return "\n".join(rows)
 
 
-def _record_memory_history(enabled: Optional[str] = "all", *args: Any, **kwargs: Any) -> None:
+def _record_memory_history(enabled: str | None = "all", *args: Any, **kwargs: Any) -> None:
     _lazy_init()
 
 
-def _snapshot(device: Any = None) -> Dict[str, Any]:
+def _snapshot(device: Any = None) -> dict[str, Any]:
     return {"segments": memory_snapshot(), "device_traces": [], "allocator_settings": {}}
 
 

@@ -1,14 +1,16 @@
 """Seeds and states of the device's generators."""
+
 from __future__ import annotations
 
-from typing import Any, Iterable, List
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 
 from . import _lazy
 from ._device import current_device, device_count
 from ._utils import _get_device_index
-from ._vendor import C, VENDOR
+from ._vendor import VENDOR, C
 
 
 def _generator(device: Any) -> torch.Generator:
@@ -21,7 +23,7 @@ def get_rng_state(device: Any = VENDOR.name) -> torch.Tensor:
     return _generator(device).get_state()
 
 
-def get_rng_state_all() -> List[torch.Tensor]:
+def get_rng_state_all() -> list[torch.Tensor]:
     """The states of all devices' generators."""
     return [get_rng_state(index) for index in range(device_count())]
 

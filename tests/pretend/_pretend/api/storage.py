@@ -1,4 +1,5 @@
 """Legacy storages and tensor types: ``torch.<name>.FloatStorage``, ``torch.<name>.FloatTensor`` and their kin."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,9 +10,18 @@ from torch.storage import _LegacyStorage
 from ._vendor import VENDOR
 
 _DTYPES = {
-    "Byte": torch.uint8, "Char": torch.int8, "Short": torch.int16, "Int": torch.int32, "Long": torch.int64,
-    "Half": torch.float16, "BFloat16": torch.bfloat16, "Float": torch.float32, "Double": torch.float64, "Bool": torch.bool,
-    "ComplexFloat": torch.complex64, "ComplexDouble": torch.complex128,
+    "Byte": torch.uint8,
+    "Char": torch.int8,
+    "Short": torch.int16,
+    "Int": torch.int32,
+    "Long": torch.int64,
+    "Half": torch.float16,
+    "BFloat16": torch.bfloat16,
+    "Float": torch.float32,
+    "Double": torch.float64,
+    "Bool": torch.bool,
+    "ComplexFloat": torch.complex64,
+    "ComplexDouble": torch.complex128,
 }
 
 
@@ -21,7 +31,9 @@ class _LegacyType(type):
     dtype: torch.dtype
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, torch.Tensor) and instance.device.type == VENDOR.name and instance.dtype == cls.dtype
+        return (
+            isinstance(instance, torch.Tensor) and instance.device.type == VENDOR.name and instance.dtype == cls.dtype
+        )
 
     def __call__(cls, *args: Any, device: Any = VENDOR.name) -> Any:
         if len(args) == 1 and not isinstance(args[0], int):
@@ -33,7 +45,11 @@ def _storage(name: str, dtype: torch.dtype) -> type:
     def of_dtype(cls: type) -> torch.dtype:
         return dtype
 
-    body = {"__module__": __name__, "_dtype": torch._utils.classproperty(of_dtype), "dtype": torch._utils.classproperty(of_dtype)}
+    body = {
+        "__module__": __name__,
+        "_dtype": torch._utils.classproperty(of_dtype),
+        "dtype": torch._utils.classproperty(of_dtype),
+    }
     return type(name, (_LegacyStorage,), body)
 
 
@@ -42,5 +58,7 @@ for _name, _dtype in _DTYPES.items():
     globals()[f"{_name}Storage"] = _storage(f"{_name}Storage", _dtype)
     __all__.append(f"{_name}Storage")
     if not _name.startswith("Complex"):
-        globals()[f"{_name}Tensor"] = _LegacyType(f"{_name}Tensor", (), {"dtype": _dtype, "__module__": f"torch.{VENDOR.name}"})
+        globals()[f"{_name}Tensor"] = _LegacyType(
+            f"{_name}Tensor", (), {"dtype": _dtype, "__module__": f"torch.{VENDOR.name}"}
+        )
         __all__.append(f"{_name}Tensor")

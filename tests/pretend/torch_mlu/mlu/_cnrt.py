@@ -1,4 +1,5 @@
 """The runtime's status codes, as far as the plugin shows them (Cambricon/torch_mlu mlu/__init__.py)."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace

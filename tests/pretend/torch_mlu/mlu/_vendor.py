@@ -2,6 +2,7 @@
 
 Sources: Cambricon/torch_mlu, branch r2.4_develop (2025-02, for torch 2.4), by the files named below, and public reports.
 """
+
 from __future__ import annotations
 
 from _pretend.vendor import Vendor
@@ -27,19 +28,19 @@ VENDOR = Vendor(
     texts={
         # csrc/framework/core/caching_allocator.cpp
         "oom": "MLU out of memory. Tried to allocate {0}. MLU {1} has a total capacity of {2} of which {3} is free.{6} Of the "
-               "allocated memory {4} is allocated by PyTorch, and {5} is reserved by PyTorch but unallocated. If reserved but "
-               "unallocated memory is large try setting PYTORCH_MLU_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
+        "allocated memory {4} is allocated by PyTorch, and {5} is reserved by PyTorch but unallocated. If reserved but "
+        "unallocated memory is large try setting PYTORCH_MLU_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
         # the same file, older builds: the class was RuntimeError
         "oom_old": "MLU out of memory. Tried to allocate {0} (MLU {1}; {2} total capacity; {4} already allocated; {3} free;{6} {7} "
-                   "reserved in total by PyTorch)",
+        "reserved in total by PyTorch)",
         "oom_absurd": "MLU out of memory. Tried to allocate more than 1EB memory.",
         # aten/MLUFallback.cpp; texts end there with a sentence on performance
         "fallback": "The operator '{0}' is not currently supported on the MLU backend and will fall back to run on the CPU. "
-                    "This may have performance implications.",
+        "This may have performance implications.",
         "rescue": "The operator '{0}' fails on the MLU backend and will fall back to run on the CPU. "
-                  "This may have performance implications.",
+        "This may have performance implications.",
         "strict": "The operator '{0}' is not currently implemented for the MLU device. Set ENABLE_FALLBACK_TO_CPU=1 to run it "
-                  "on the CPU.",
+        "on the CPU.",
         # csrc/aten/utils/exceptions.h: names, never numbers; this is what a public report shows for a wrong ordinal
         "bad_ordinal": "CNRT error: invalid argument.",
         "allocator_ordinal": "Invalid device argument {0}: did you call init?",

@@ -1,14 +1,19 @@
 """The autocast switches that older torch versions asked a plugin for (Cambricon/torch_mlu mlu/autocast_utils.py)."""
-from __future__ import annotations
 
-from typing import List
+from __future__ import annotations
 
 import torch
 
-__all__ = ["get_amp_supported_dtype", "is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype"]
+__all__ = [
+    "get_amp_supported_dtype",
+    "get_autocast_dtype",
+    "is_autocast_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+]
 
 
-def get_amp_supported_dtype() -> List[torch.dtype]:
+def get_amp_supported_dtype() -> list[torch.dtype]:
     """The types that autocast computes in."""
     return [torch.float16, torch.bfloat16]
 

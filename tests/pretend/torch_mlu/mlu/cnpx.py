@@ -1,13 +1,15 @@
 """Range markers in the shape of nvtx; nobody listens here, the nesting is kept."""
+
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator, List
+from typing import Any
 
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 
-_open: List[str] = []
+_open: list[str] = []
 _ids = itertools.count(1)
 
 

@@ -1,8 +1,9 @@
 """Start and stop of the vendor's profiler: there is none here, so both succeed."""
+
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Iterator
 
 from ._cnrt import check_error, cnrt
 

@@ -1,4 +1,5 @@
 """Where the real plugin teaches torch.multiprocessing to share device memory; this device shares none."""
+
 from __future__ import annotations
 
 

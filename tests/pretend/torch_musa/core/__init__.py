@@ -1,4 +1,5 @@
 """The plugin's modules, most of them shared with the other pretend vendors."""
+
 from __future__ import annotations
 
 from _pretend.vendor import mount

@@ -1,4 +1,5 @@
 """``torch.backends.mudnn``: cuDNN's switches under the vendor's name (core/mudnn.py)."""
+
 from __future__ import annotations
 
 allow_tf32 = True

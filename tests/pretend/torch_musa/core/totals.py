@@ -1,16 +1,17 @@
 """Memory functions that take ``all_device`` (core/memory.py): torch.cuda's names with one parameter more."""
+
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Dict
+from typing import Any
 
 from ._device import device_count
 from .memory import memory_stats
 
 
-def memory_stats_all() -> Dict[str, int]:
+def memory_stats_all() -> dict[str, int]:
     """The statistics of all devices: peaks by the highest, the rest added up."""
-    totals: Dict[str, int] = defaultdict(int)
+    totals: dict[str, int] = defaultdict(int)
     for index in range(device_count()):
         for key, value in memory_stats(index).items():
             totals[key] = max(totals[key], value) if key.endswith(".peak") else totals[key] + value

@@ -1,4 +1,5 @@
 """Mixed precision under the vendor's names."""
+
 from __future__ import annotations
 
 from .autocast_mode import autocast, custom_bwd, custom_fwd

@@ -1,8 +1,9 @@
 """torch.autocast for the device, and the decorators for autograd functions under it."""
+
 from __future__ import annotations
 
 import functools
-from typing import Any, Optional
+from typing import Any
 
 import torch
 
@@ -16,7 +17,7 @@ class autocast(torch.amp.autocast_mode.autocast):
         super().__init__(VENDOR.name, enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 
-def custom_fwd(fwd: Any = None, *, cast_inputs: Optional[torch.dtype] = None) -> Any:
+def custom_fwd(fwd: Any = None, *, cast_inputs: torch.dtype | None = None) -> Any:
     """``torch.amp.custom_fwd`` for the device."""
     if fwd is None:
         return functools.partial(custom_fwd, cast_inputs=cast_inputs)

@@ -1,4 +1,5 @@
 """Whether mixed precision can be had."""
+
 from __future__ import annotations
 
 from .._device import is_available
