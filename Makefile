@@ -5,7 +5,7 @@ TORCH ?= 2.13.0
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types format bench docs clean
+.PHONY: demo test lint types format bench clean
 
 # PyPI's torch for x86-64 Linux is the CUDA build, beside which torch_npu refuses to start; so the CPU build is asked for
 # by its local version, and where the configured index does not know that, from PyTorch's own index.
@@ -39,6 +39,10 @@ types: $(READY)
 format: $(READY)
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+
+# Measures every way side by side and writes benchmarks/results.md and the table in both READMEs.
+bench: $(READY)
+	$(PY) benchmarks/run.py --readme
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -11,6 +11,9 @@ from typing import Any, Callable
 # A whole device string and nothing else: "cuda", "cuda:3".  Paths, keys and other text never match.
 _GRAMMAR = re.compile(r"(?P<kind>[a-z_]+)(?::(?P<index>0|[1-9][0-9]*))?", re.ASCII)
 
+# torch reads an ordinal into 32 bits, and says so of a larger one.
+_LARGEST = 2**31 - 1
+
 # Interned names are kept, so a program that makes up device names without end must not fill the table without end.
 _TABLE_LIMIT = 512
 
@@ -29,7 +32,8 @@ def parse(text: str, aliases: tuple[str, ...]) -> tuple[str, int | None] | None:
     found = _GRAMMAR.fullmatch(text)
     if found is None or found["kind"] not in aliases:
         return None
-    return found["kind"], None if found["index"] is None else int(found["index"])
+    index = None if found["index"] is None else int(found["index"])
+    return None if index is not None and index > _LARGEST else (found["kind"], index)
 
 
 class DeviceTable(dict[str, Any]):

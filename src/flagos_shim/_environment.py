@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 
 from .vendor import Vendor
 
@@ -13,6 +14,7 @@ _log = logging.getLogger("flagos_shim")
 # What was carried over is inherited by children together with CUDA's own variable, which a launcher may set anew for
 # each (one card a worker); this prefix tells them which value of the vendor's variable nobody but the shim has set.
 _CARRIED = "FLAGOS_SHIM_SET_"
+_ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
 
 
 class Changes:
@@ -57,6 +59,9 @@ def carry_over(vendor: Vendor, changes: Changes) -> None:
         return
     for source, target in vendor.environment.items():
         value = os.environ.get(source)
+        if source == _ALLOCATOR and value is not None:
+            # Where the newer common name is set, the plugin reads that, and refuses to be told both.
+            value = None if "PYTORCH_ALLOC_CONF" in os.environ else allocator_options(value, vendor)
         if value is not None:
             changes.carry(source, target, value)
     carry_visible_devices(vendor, changes)
@@ -73,6 +78,21 @@ def carry_visible_devices(vendor: Vendor, changes: Changes) -> None:
     assert target is not None and value is not None
     changes.visible = value
     changes.carry("CUDA_VISIBLE_DEVICES", target, visible_devices(value, vendor))
+
+
+def allocator_options(value: str, vendor: Vendor) -> str | None:
+    """What of PYTORCH_CUDA_ALLOC_CONF the vendor's allocator knows; it would refuse to start at anything else.
+
+    Returns:
+        ``name:value,...``, or None where nothing is left.
+    """
+    # A value may be a list in brackets that has commas of its own: roundup_power2_divisions:[256:1,512:2].
+    options = re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?", value)
+    known = [o.strip() for o in options if o.partition(":")[0].strip() in vendor.allocator_options]
+    dropped = [o.strip() for o in options if o.strip() not in known]
+    if dropped:
+        _log.warning("%s has no counterpart of %s in %s.", vendor.title, ", ".join(dropped), _ALLOCATOR)
+    return ",".join(known) or None
 
 
 def visible_devices(value: str, vendor: Vendor) -> str:

@@ -51,6 +51,7 @@ class Vendor:
         visible_devices: the variable that chooses cards, as CUDA_VISIBLE_DEVICES does.
         visible_ascending: True where the vendor's runtime takes only an ascending list.
         environment: CUDA variable -> the vendor's counterpart, carried over when that is unset.
+        allocator_options: options of PYTORCH_CUDA_ALLOC_CONF that the vendor's allocator knows too.
         collective: name of the collective back end in torch.distributed.
         process_group: "module:class" of the plugin's process group, which stands for ``ProcessGroupNCCL``.
         compile_backend: the vendor's best ``torch.compile`` back end; None means torch's default.
@@ -81,6 +82,7 @@ class Vendor:
     visible_devices: str | None = None
     visible_ascending: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
+    allocator_options: tuple[str, ...] = ()
     collective: str | None = None
     process_group: str | None = None
     compile_backend: str | None = None

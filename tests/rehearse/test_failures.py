@@ -18,7 +18,7 @@ FIRST_LINE = {
     "aclrtMemcpyAsync": "error code is {}",
     "aclrtSetDevice": "NPU function error: c10_npu::SetDevice(device), error code is {}",
     "aclrtRecordEvent": "NPU function error: aclrtRecordEvent(eventParam_.event, npuStream), error code is {}",
-    "mm": "NPU function error: call aclnnMatmul failed, error code is {}",
+    "mm": "NPU function error: call aclnnMm failed, error code is {}",
     "softmax": "NPU function error: call aclnnSoftmax failed, error code is {}",
     "add.Tensor": "NPU function error: call aclnnAdds failed, error code is {}",
     "convolution": "NPU function error: call aclnnConvolution failed, error code is {}",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from flagos_shim._environment import Changes, carry_over, carry_visible_devices, visible_devices
+from flagos_shim._environment import Changes, allocator_options, carry_over, carry_visible_devices, visible_devices
 from flagos_shim.vendor import Vendor
 
 VENDOR = Vendor(
@@ -120,3 +120,20 @@ def test_a_name_of_an_nvidia_card_is_no_ordinal(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.WARNING, "flagos_shim"):
         assert visible_devices("GPU-8932f937,1", VENDOR) == "-1"
     assert "'GPU-8932f937' is no ordinal of a Acme card" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("value", "left", "dropped"),
+    [
+        ("max_split_size_mb:128", "max_split_size_mb:128", 0),
+        ("expandable_segments:True, max_split_size_mb:128", "expandable_segments:True,max_split_size_mb:128", 0),
+        ("backend:cudaMallocAsync,expandable_segments:True", "expandable_segments:True", 1),
+        ("roundup_power2_divisions:[256:1,512:2],max_split_size_mb:64", "max_split_size_mb:64", 1),
+        ("backend:native", None, 1),
+    ],
+)
+def test_allocator_options_that_the_vendor_knows(value, left, dropped, caplog):
+    from flagos_shim.vendors.ascend import VENDOR
+
+    assert allocator_options(value, VENDOR) == left
+    assert len(caplog.records) == dropped

@@ -13,9 +13,10 @@ SURFACES = (
     "exceptions",
     "distributed",
     "compile",
+    "compile_backends",
     "jit",
     "fx",
 )
 
 # On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.
-IDENTITY_SURFACES = ("device", "factories", "tensor", "storage", "generator", "amp", "flagos", "compile", "jit")
+IDENTITY_SURFACES = ("device", "factories", "tensor", "storage", "generator", "amp", "flagos", "compile", "compile_backends", "jit")

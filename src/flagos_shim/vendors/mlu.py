@@ -22,6 +22,9 @@ VENDOR = Vendor(
         "TORCH_NCCL_ASYNC_ERROR_HANDLING": "TORCH_CNCL_ASYNC_ERROR_HANDLING",
         "TORCH_NCCL_BLOCKING_WAIT": "TORCH_CNCL_BLOCKING_WAIT",
     },
+    allocator_options=(
+        "max_split_size_mb", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions",
+    ),
     collective="cncl",
     renames={"CUDAGraph": "MLUGraph", "nvtx": "cnpx", "nccl": "cncl"},
     errors="flagos_shim.vendors._mlu_errors:ERRORS",

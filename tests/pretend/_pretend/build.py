@@ -1,8 +1,9 @@
 """Compiles the device (``../csrc``) once into a cache and loads it as an extension module.
 
-The compiler is called directly: torch's own ``cpp_extension.load`` would need ninja, and imports setuptools in every
-process.  The cache key covers sources, torch, Python and compiler, so a changed file builds a new library beside the
-old one.  ``PRETEND_CACHE`` names the folder (default: ``flagos_shim_pretend`` in the user's cache), ``CXX`` the compiler.
+The compiler is called directly: torch's own ``cpp_extension.load`` would need ninja, and imports setuptools in
+every process. The cache key covers sources, torch, Python and compiler, so a changed file builds a new library beside
+the old one. ``PRETEND_CACHE`` names the folder (default: ``flagos_shim_pretend`` in the user's cache), ``CXX`` the
+compiler.
 """
 
 from __future__ import annotations

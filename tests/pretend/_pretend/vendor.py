@@ -16,14 +16,13 @@ class Vendor:
     """One vendor as the device shows it.
 
     Texts have ``{0}``, ``{1}`` ... for their arguments: ``oom`` and ``oom_old`` get size, device, capacity, free,
-    allocated, cached, the note on an allowed fraction, reserved; ``fallback``, ``strict`` and ``rescue`` the operator; ``bad_ordinal`` and
-    ``allocator_ordinal`` the ordinal and the number of devices; ``collective`` the function and the cause;
-    ``collective_host_tensor`` the tensor's device; ``no_device`` and ``oom_absurd`` nothing.
+    allocated, cached, the note on an allowed fraction, reserved; ``fallback``, ``strict`` and ``rescue`` the operator;
+    ``bad_ordinal`` and ``allocator_ordinal`` the ordinal and the number of devices; ``collective`` the function and
+    the cause; ``collective_host_tensor`` the tensor's device; ``no_device`` and ``oom_absurd`` nothing.
     """
 
     name: str
     label: str
-    package: str
     device_name: str
     capability: tuple[int, int]
     processors: int

@@ -1,6 +1,6 @@
-"""Trains a small text recogniser (convolutions, recurrent cells, CTC) on the CPU and on the device named first: same losses.
+"""Trains a small text recogniser (convolutions, recurrent cells, CTC) on the CPU and on the device: same losses.
 
-Further arguments: cell and optimiser pairs such as ``LSTM:AdamW``, an option after the optimiser (``GRU:Adam:foreach``).
+Arguments: the device; cell and optimiser pairs such as ``LSTM:AdamW``, with an option of it as in ``GRU:Adam:foreach``.
 """
 
 from __future__ import annotations

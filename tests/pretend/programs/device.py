@@ -1,6 +1,6 @@
 """Checks of the pretend device itself: tensors, autograd, streams, generators, memory, pinning, saving.
 
-Run as ``python device.py DEVICE CHECK``: imports the vendor's package of that device and does that check; prints OK last.
+Run as ``python device.py DEVICE CHECK``: imports the device's package, does that check, prints OK last.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def autograd_attention_and_dropout() -> None:
     p = q.detach().to(D).requires_grad_()
     for t in (q, p):
         F.scaled_dot_product_attention(t, t, t, is_causal=True).square().sum().backward()
-    torch.testing.assert_close(p.grad.cpu(), q.grad)
+    torch.testing.assert_close(p.grad.cpu(), q.grad, rtol=1e-4, atol=1e-4)
     layer, x = nn.TransformerEncoderLayer(16, 4, batch_first=True, dropout=0.0), torch.randn(2, 5, 16)
     there = layer(x)
-    torch.testing.assert_close(layer.to(D)(x.to(D)).cpu(), there)
+    torch.testing.assert_close(layer.to(D)(x.to(D)).cpu(), there, rtol=1e-4, atol=1e-4)
     host_state, ones = torch.get_rng_state(), torch.ones(1000, device=D)
     V.manual_seed(3)
     first = F.dropout(ones, 0.5)

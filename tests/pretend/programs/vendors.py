@@ -1,6 +1,6 @@
 """Checks of what is the vendors' own: wordings, variables, silent failures, missing operators, names.
 
-Run as ``python vendors.py DEVICE CHECK``: imports the vendor's package of that device and does that check; prints OK last.
+Run as ``python vendors.py DEVICE CHECK``: imports the device's package, does that check, prints OK last.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A pretend ``torch_musa``: Moore Threads' plugin by its public API, on a device of host memory.
 
 ``torch.musa`` is this package itself. The names are those that MooreThreads/torch_musa's ``__init__.py`` imports in the
-release for torch 2.5; what it does not import (``init``, ``StreamContext``, range markers, memory pools, NVML's numbers,
-``reset_accumulated_memory_stats`` ...) is lacking here as well.
+release for torch 2.5; what it does not import (``init``, ``StreamContext``, range markers, memory pools, what NVML
+tells, ``reset_accumulated_memory_stats`` ...) is lacking here as well.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Tuple
+from typing import Any
 
 import torch
 from _pretend import start

@@ -52,11 +52,12 @@ class Failures:
         self._text = text
         self._entries = _parse(text)
         self._lock = threading.Lock()
+        self._failing = threading.local()
         self._library = runtime()
 
-    def covers(self, name: str) -> bool:
-        """Return whether the operator ``name`` (with overload) was named when torch_npu was imported."""
-        return any(entry.covers(name) for entry in self._entries)
+    def __bool__(self) -> bool:
+        """Return whether an operator was named when torch_npu was imported; without, no kernel need be wrapped."""
+        return bool(self._entries)
 
     def _due(self, name: str) -> int:
         with self._lock:
@@ -67,19 +68,25 @@ class Failures:
         return next((code for code in codes if code), 0)
 
     def wrap(self, name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-        """Return ``compute``, the host's kernel of the aten operator ``name``, made to fail when that is due."""
+        """Return ``compute``, the host's kernel of the aten operator ``name``, made to fail when that is due.
+
+        While one operator fails, so do those that its kernel is made of.
+        """
         own = _own_kernel(name)
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            code = self._due(name)
+            outer: int = getattr(self._failing, "code", 0)
+            code = outer or self._due(name)
             if not code:
                 return compute(*args, **kwargs)
+            self._failing.code = code
             self._library.rehearse_fail_operator(code)
             try:
                 if own is not None:
                     own(*args, **kwargs)
             finally:
-                self._library.rehearse_fail_operator(0)
+                self._failing.code = outer
+                self._library.rehearse_fail_operator(outer)
             raise RuntimeError(
                 f"operator():aten::{name} OPS function error: {name}, error code is {code}\n"
                 f"        (rehearsed failure of {name})"

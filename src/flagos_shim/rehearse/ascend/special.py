@@ -67,7 +67,8 @@ def to_copy(
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
     """Return a copy of ``x`` with another dtype, device or order of memory."""
-    return copy_(empty_like(x, dtype=dtype, device=device, pin_memory=pin_memory, memory_format=memory_format), x)
+    out = empty_like(x, dtype=dtype, device=device, pin_memory=pin_memory, memory_format=memory_format)
+    return copy_(out, x, non_blocking)
 
 
 def clone(x: torch.Tensor, *, memory_format: torch.memory_format | None = None) -> torch.Tensor:

@@ -87,7 +87,8 @@ def _lazy_init() -> None:
         if _is_in_bad_fork():
             # Cambricon/torch_mlu mlu/__init__.py; MooreThreads/torch_musa follows CUDA's words as well.
             raise RuntimeError(
-                f"Cannot re-initialize {VENDOR.label} in forked subprocess. To use {VENDOR.label} with multiprocessing, "
+                f"Cannot re-initialize {VENDOR.label} in forked subprocess. "
+                f"To use {VENDOR.label} with multiprocessing, "
                 "you must use the 'spawn' start method"
             )
         C.maybe_fail("init")

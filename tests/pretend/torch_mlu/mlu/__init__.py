@@ -1,8 +1,8 @@
-"""``torch.mlu``. Names that the public plugin lacks are lacking here; ``surface.json`` beside the package lists both."""
+"""``torch.mlu``: it lacks what the public plugin lacks; ``../surface.json`` lists both."""
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any
 
 import torch
 from _pretend.vendor import mount
@@ -56,7 +56,6 @@ from ._lazy import (  # noqa: E402, F401
     is_initialized,
 )
 from ._utils import _get_device_index  # noqa: E402, F401
-from ._vendor import C  # noqa: E402
 from .graphs import (  # noqa: E402, F401
     MLUGraph,
     graph,
@@ -121,10 +120,7 @@ def is_fp8_supported() -> bool:
     return False
 
 
-def supports_linear_memory(device: Any = None) -> bool:
+def supports_linear_memory(device: Any = None) -> bool:  # noqa: F811
     """Whether the device's memory is addressed linearly (mlu/__init__.py)."""
     get_device_properties(device)
     return True
-
-
-del C
