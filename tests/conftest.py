@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Union
+from typing import Any, Callable
 
 import pytest
 
@@ -70,7 +70,7 @@ def child_environment(
 
 
 def _run_isolated(
-    program: Union[str, Path, None],
+    program: str | Path | None,
     *,
     backend: str | None = "ascend",
     rehearse: bool = True,

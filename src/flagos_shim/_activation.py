@@ -97,8 +97,8 @@ def activate(backend: str | None = None) -> None:
                 STATE.starting = False
         elif vendor is not None and vendor.name != active.vendor.name:
             raise ConflictError(
-                f"The back end {active.vendor.name!r} is active, {wanted!r} was asked for. One back end a process: call "
-                "flagos_shim.deactivate() first."
+                f"The back end {active.vendor.name!r} is active, {wanted!r} was asked for. One back end a process: "
+                "call flagos_shim.deactivate() first."
             )
 
 
@@ -176,8 +176,11 @@ def _import_plugin(vendor: Vendor) -> object:
         except FlagosShimError:
             raise
         except Exception as error:  # plugins raise ImportError, RuntimeError and plain Exception from here
-            library = f" Is the vendor's SDK installed and its environment set ({vendor.probe.library})?" if (
-                vendor.probe.library) else ""
+            library = (
+                f" Is the vendor's SDK installed and its environment set ({vendor.probe.library})?"
+                if (vendor.probe.library)
+                else ""
+            )
             raise BackendUnavailableError(
                 f"The back end {vendor.name!r}: importing {vendor.package} failed: {error}.{library} "
                 f"{registry.ADVICE.format(name=vendor.name)}"
@@ -196,12 +199,13 @@ def _import_plugin(vendor: Vendor) -> object:
             f"The back end {vendor.name!r}: {vendor.package} was imported, but {vendor.namespace} is not there. "
             f"{registry.ADVICE.format(name=vendor.name)}"
         )
-    if not vendor.identity and not registry.has_device_files(vendor) and _hidden(vendor) is False:
-        if not module.device_count():
-            raise BackendUnavailableError(
-                f"The back end {vendor.name!r}: {vendor.package or vendor.namespace} was imported, but finds no device on this machine. "
-                f"{registry.ADVICE.format(name=vendor.name)}"
-            )
+    # Device files, where there are any, are asked instead of the driver, which is not to be started before it is used.
+    known = vendor.identity or registry.has_device_files(vendor) or _hidden(vendor)
+    if not known and not module.device_count():
+        raise BackendUnavailableError(
+            f"The back end {vendor.name!r}: {vendor.package or vendor.namespace} was imported, but finds no device on "
+            f"this machine. {registry.ADVICE.format(name=vendor.name)}"
+        )
     return module
 
 

@@ -83,7 +83,7 @@ class Context:
             ValueError: ``value`` names another kind of device.
         """
         if value is None or value.__class__ is int:
-            return value  # type: ignore[no-any-return]
+            return value
         if isinstance(value, int):
             return int(value)
         index: int | None = self.accelerator(value).index

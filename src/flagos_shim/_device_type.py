@@ -121,4 +121,5 @@ class TracedDeviceType(DeviceType):
 @functools.lru_cache(maxsize=None)
 def collective_name(name: str, alias: str) -> CollectiveName:
     """``name`` as torch knows it ("hccl", "cpu:gloo,npu:hccl"), which also equals what a CUDA program calls it."""
-    return type("CollectiveName", (CollectiveName,), {"__slots__": (), "alias": alias})(name)
+    kind: type[CollectiveName] = type("CollectiveName", (CollectiveName,), {"__slots__": (), "alias": alias})
+    return kind(name)

@@ -103,7 +103,9 @@ def visible_devices(value: str, vendor: Vendor) -> str:
             if item not in ("", "-1"):
                 _log.warning(
                     "CUDA_VISIBLE_DEVICES=%s: %r is no ordinal of a %s card; it ends the list, as in CUDA.",
-                    value, item, vendor.title,
+                    value,
+                    item,
+                    vendor.title,
                 )
             break
         cards.append(item)
@@ -111,7 +113,10 @@ def visible_devices(value: str, vendor: Vendor) -> str:
     if vendor.visible_ascending and ordered != cards:
         _log.warning(
             "%s takes cards in ascending order only: CUDA_VISIBLE_DEVICES=%s becomes %s=%s.",
-            vendor.title, value, vendor.visible_devices, ",".join(ordered),
+            vendor.title,
+            value,
+            vendor.visible_devices,
+            ",".join(ordered),
         )
         cards = ordered
     return ",".join(cards) if cards else "-1"

@@ -32,17 +32,22 @@ python -m flagos_shim [options] [python's own options] script.py [arguments]
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m flagos_shim", usage=_USAGE, allow_abbrev=False,
+        "python -m flagos_shim",
+        usage=_USAGE,
+        allow_abbrev=False,
         description="Run a CUDA program on the back end that FLAGOS_DEVICE_BACKEND names, or on the one detected.",
     )
     parser.add_argument("--version", action="version", version=f"flagos_shim {__version__}")
     parser.add_argument("--backend", metavar="NAME", help="the back end, e.g. ascend or cpu (FLAGOS_DEVICE_BACKEND)")
     parser.add_argument(
-        "--rehearse", metavar="NAME", help="run the vendor's real plugin on host memory, without the chip: "
-        + ", ".join(rehearse.KNOWN),
+        "--rehearse",
+        metavar="NAME",
+        help="run the vendor's real plugin on host memory, without the chip: " + ", ".join(rehearse.KNOWN),
     )
     for option in rehearse.OPTIONS:
-        parser.add_argument(option.flag, dest=option.variable, metavar="VALUE", help=f"{option.meaning} ({option.default})")
+        parser.add_argument(
+            option.flag, dest=option.variable, metavar="VALUE", help=f"{option.meaning} ({option.default})"
+        )
     return parser
 
 

@@ -20,9 +20,10 @@ def status() -> dict[str, Any]:
 
     Returns:
         ``active``, ``waiting`` (activation comes with the import of torch), ``autoload_set_aside`` (torch was kept from
-        loading every installed plugin, by TORCH_DEVICE_BACKEND_AUTOLOAD) and ``adapter_version``; while active also ``backend``, ``title``, ``how`` (chosen or detected),
-        ``plugin``, ``plugin_version``, ``device_type``, ``torch_device`` (how ``torch.device`` is kept), ``environment``
-        (CUDA variable -> vendor's), ``patches`` (target, surface, reason, state), ``skipped`` and ``failures``.
+        loading every installed plugin, by TORCH_DEVICE_BACKEND_AUTOLOAD) and ``adapter_version``; while active also
+        ``backend``, ``title``, ``how`` (chosen or detected), ``plugin``, ``plugin_version``, ``device_type``,
+        ``torch_device`` (how ``torch.device`` is kept), ``environment`` (CUDA variable -> vendor's), ``patches``
+        (target, surface, reason, state), ``skipped`` and ``failures``.
     """
     active = _activation.current()
     common = {

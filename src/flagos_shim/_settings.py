@@ -58,9 +58,14 @@ BACKEND = Setting(
     "FLAGOS_DEVICE_BACKEND", "The back end that `cuda` and `flagos` mean; `auto` detects it.", None, _text
 )
 LOG_LEVEL = Setting("FLAGOS_LOG_LEVEL", "Level of the logger `flagos_shim`.", None, _level)
-ALIAS_CUDA = Setting("FLAGOS_ALIAS_CUDA", "0 leaves the name `cuda` failing loudly; `flagos` still works.", True, _switch)
+ALIAS_CUDA = Setting(
+    "FLAGOS_ALIAS_CUDA", "0 leaves the name `cuda` failing loudly; `flagos` still works.", True, _switch
+)
 DISABLE_CUDA_SHIM = Setting(
-    "FLAGOS_DISABLE_CUDA_SHIM", "1 leaves the module `torch.cuda` as it is; device names are still routed.", False, _switch
+    "FLAGOS_DISABLE_CUDA_SHIM",
+    "1 leaves the module `torch.cuda` as it is; device names are still routed.",
+    False,
+    _switch,
 )
 REHEARSE = Setting("FLAGOS_SHIM_REHEARSE", "Run a vendor's real plugin on host memory, e.g. `ascend`.", None, _text)
 

@@ -80,7 +80,8 @@ def _published(point: _Published) -> Vendor:
 
 def _clash(name: str, *sources: str) -> ConflictError:
     return ConflictError(
-        f"The back end name {name!r} is claimed twice, by {' and by '.join(sources)}. Uninstall the one you do not want."
+        f"The back end name {name!r} is claimed twice, by {' and by '.join(sources)}. "
+        "Uninstall the one you do not want."
     )
 
 
@@ -138,7 +139,8 @@ def resolve(name: str) -> Vendor:
         if wanted in vendor.names:
             return vendor
     listed = ", ".join(
-        v.name + (f" ({', '.join(v.aliases)})" if v.aliases else "") for v in sorted(known.values(), key=lambda v: v.name)
+        v.name + (f" ({', '.join(v.aliases)})" if v.aliases else "")
+        for v in sorted(known.values(), key=lambda v: v.name)
     )
     raise UnknownBackendError(
         f"Unknown back end {name!r}. Known: {listed}. Others come from packages that publish the entry point group "

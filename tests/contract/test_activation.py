@@ -1,4 +1,4 @@
-"""Switching on and off: the checks of one process stand in inside/activation.py; here, what needs its own interpreter."""
+"""Switching on and off: checks of one process stand in inside/activation.py; here, what needs its own interpreter."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def test_an_unknown_back_end(run_isolated: Any) -> None:
 
 
 def test_a_back_end_without_its_plugin(run_isolated: Any) -> None:
-    text = f"The back end 'mlu' needs the package torch_mlu, which is not installed in {sys.prefix}. {DIAGNOSE.format('mlu')}"
+    text = f"The back end 'mlu' needs the package torch_mlu, which is not installed in {sys.prefix}. "
+    text += DIAGNOSE.format("mlu")
     fails(run_isolated(IMPORT, backend="MLU"), UNAVAILABLE + text)
     done = launched(run_isolated, "--backend", "cambricon", "-c", IMPORT)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"flagos_shim: error: {text}\n")
@@ -66,8 +67,8 @@ def test_a_plugin_without_its_sdk(run_isolated: Any) -> None:
     assert done.returncode == 1 and done.stdout == ""
     assert done.last_error.startswith(f"{UNAVAILABLE}The back end 'ascend': importing torch_npu failed: lib")
     assert done.last_error.endswith(
-        " cannot open shared object file: No such file or directory. Is the vendor's SDK installed and its environment set "
-        f"(libascendcl.so)? {DIAGNOSE.format('ascend')}"
+        " cannot open shared object file: No such file or directory. Is the vendor's SDK installed and its environment "
+        f"set (libascendcl.so)? {DIAGNOSE.format('ascend')}"
     )
     assert "TORCH_DEVICE_BACKEND_AUTOLOAD" not in done.stderr, "torch's own advice does not help here"
 
@@ -95,8 +96,8 @@ def test_a_back_end_of_torchs_own_without_a_device(run_isolated: Any, backend: s
 def test_bad_settings(run_isolated: Any) -> None:
     fails(
         run_isolated(IMPORT, backend="cpu", env={"FLAGOS_LOG_LEVEL": "nonsense"}),
-        "flagos_shim.failures.FlagosShimError: FLAGOS_LOG_LEVEL='nonsense' cannot be read: expected DEBUG, INFO, WARNING, "
-        "ERROR or CRITICAL. Correct it or unset it.",
+        "flagos_shim.failures.FlagosShimError: FLAGOS_LOG_LEVEL='nonsense' cannot be read: expected DEBUG, INFO, "
+        "WARNING, ERROR or CRITICAL. Correct it or unset it.",
     )
     text = "FLAGOS_SHIM_REHEARSE='tpu' is not a vendor that can be rehearsed; known: ascend."
     fails(
@@ -107,7 +108,9 @@ def test_bad_settings(run_isolated: Any) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"flagos_shim: error: {text}\n")
     done = launched(run_isolated, "--rehearse", "ascend", "--rehearse-devices", "many", "-c", IMPORT)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("flagos_shim: error: FLAGOS_SHIM_REHEARSE_DEVICES='many' is not usable: expected a whole")
+    assert done.stderr.startswith(
+        "flagos_shim: error: FLAGOS_SHIM_REHEARSE_DEVICES='many' is not usable: expected a whole"
+    )
     done = launched(run_isolated, "--backend")
     assert done.returncode == 2 and "argument --backend: expected one argument" in done.stderr
 
@@ -123,8 +126,8 @@ def test_bad_settings(run_isolated: Any) -> None:
         (
             "import sys, types; sys.modules['torch_fl'] = types.ModuleType('torch_fl')\n",
             {},
-            "torch_fl is active in this process and patches torch for the same purpose: remove `import torch_fl`: it is a "
-            "device plugin of its own, and an alternative to this package.",
+            "torch_fl is active in this process and patches torch for the same purpose: remove `import torch_fl`: it "
+            "is a device plugin of its own, and an alternative to this package.",
         ),
         (
             "",
@@ -155,8 +158,8 @@ for name in ("ascend", "cpu"):
 assert torch.zeros is held and not flagos_shim.status()["active"]
 """
     line = (
-        "torch_npu.contrib.transfer_to_npu is active in this process and patches torch for the same purpose: remove `from "
-        "torch_npu.contrib import transfer_to_npu` and unset TORCH_TRANSFER_TO_NPU.\n"
+        "torch_npu.contrib.transfer_to_npu is active in this process and patches torch for the same purpose: remove "
+        "`from torch_npu.contrib import transfer_to_npu` and unset TORCH_TRANSFER_TO_NPU.\n"
     )
     assert run_isolated(code, backend=None).ok().stdout == line * 2
 
@@ -194,14 +197,15 @@ def test_vendors_of_third_parties(run_isolated: Any, tmp_path: Path) -> None:
     done = launched(run_isolated, "--backend", "acme", "-c", IMPORT, env={"PYTHONPATH": f"{good}:{twin}"})
     assert (done.returncode, done.stdout, done.stderr) == (
         2, "",
-        "flagos_shim: error: The back end name 'acme' is claimed twice, by acmeshim and by twinshim. Uninstall the one you "
-        "do not want.\n",
+        "flagos_shim: error: The back end name 'acme' is claimed twice, by acmeshim and by twinshim. Uninstall the one "
+        "you do not want.\n",
     )  # fmt: skip
 
 
 BAD_DEVICES = """
 import json, torch, flagos_shim
-TEXTS = ["", "cuda:", "cuda:-1", "cuda:x", "CUDA", "gpu", "cuda:0:1", " cuda", "cuda ", "cuda:01", "cuda:0 ", "nonsense:0",
+TEXTS = ["", "cuda:", "cuda:-1", "cuda:x", "CUDA", "gpu", "cuda:0:1", " cuda", "cuda ", "cuda:01", "cuda:0 ",
+         "nonsense:0",
          "cuda:2147483648", "cuda:99999999999999999999", "cuda,cpu", "flagosx", "cuda:\\u0663", "cuda\\0", "flagos:x"]
 x, m = torch.ones(1), torch.nn.Linear(1, 1)
 CALLS = {
@@ -240,7 +244,8 @@ def test_an_ordinal_out_of_range_is_an_error_and_never_another_card(run_isolated
 import json, torch
 n = torch.cuda.device_count()
 found = []
-for call in (lambda: torch.zeros(1, device=f"cuda:{n}"), lambda: torch.zeros(1).to(f"cuda:{n}"), lambda: torch.zeros(1).cuda(n),
+for call in (lambda: torch.zeros(1, device=f"cuda:{n}"), lambda: torch.zeros(1).to(f"cuda:{n}"),
+             lambda: torch.zeros(1).cuda(n),
              lambda: torch.nn.Linear(1, 1).to(torch.device("cuda", n)), lambda: torch.cuda.set_device(n),
              lambda: torch.cuda.get_device_properties(n)):
     try: found.append(str(call()))

@@ -58,8 +58,16 @@ def test_another_interpreter(seen: Any) -> None:
     [
         (["-m", "torch.distributed.run", "--nproc_per_node", "2", str(INSIDE / "ranks.py"), "a"], "npu:{}"),
         (
-            ["-m", "torch.distributed.run", "--nproc_per_node", "2", "-m", "flagos_shim", "--backend", "ascend"]
-            + [str(INSIDE / "ranks.py"), "a"],
+            [
+                "-m",
+                "torch.distributed.run",
+                "--nproc_per_node",
+                "2",
+                "-m",
+                "flagos_shim",
+                str(INSIDE / "ranks.py"),
+                "a",
+            ],
             "npu:{}",
         ),
     ],
@@ -88,7 +96,8 @@ def test_each_child_may_be_given_its_own_card(run_isolated: Any) -> None:
     code = """
 import os, subprocess, sys, torch
 assert torch.cuda.device_count() == 2
-child = [sys.executable, "-c", "import os, torch; print(torch.cuda.device_count(), os.environ['ASCEND_RT_VISIBLE_DEVICES'])"]
+code = "import os, torch; print(torch.cuda.device_count(), os.environ['ASCEND_RT_VISIBLE_DEVICES'])"
+child = [sys.executable, "-c", code]
 for cards in ("1", "0,1"):
     environ = {**os.environ, "CUDA_VISIBLE_DEVICES": cards}
     print(subprocess.run(child, stdout=-1, text=True, env=environ).stdout.strip())

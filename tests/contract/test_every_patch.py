@@ -1,4 +1,4 @@
-"""The contract that every patch keeps, on every back end that can start here; the checks stand in inside/every_patch.py."""
+"""The contract that every patch keeps, on each back end that can start here; see inside/every_patch.py."""
 
 from __future__ import annotations
 

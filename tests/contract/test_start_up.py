@@ -112,7 +112,12 @@ def run_bare(bare: Path, args: list[str], *folders: str, **env: str) -> subproce
     path = [folder if os.path.isabs(folder) else str(bare / folder) for folder in (*folders, "libraries")]
     environ.update(OMP_NUM_THREADS="1", PYTHONPATH=os.pathsep.join(path), **env)
     return subprocess.run(
-        [str(bare / "env" / "bin" / "python"), *args], env=environ, input="", capture_output=True, text=True, timeout=240
+        [str(bare / "env" / "bin" / "python"), *args],
+        env=environ,
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
 
 
@@ -144,7 +149,7 @@ def test_a_line_in_sitecustomize(bare: Path, tmp_path: Path) -> None:
 def test_the_launcher_from_a_source_tree_beside_another_sitecustomize(bare: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.mine = 'ran'\n")
     child = "import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-c', sys.argv[1]]).returncode)"
-    script = "import sitecustomize, sys; assert sys.mine == 'ran', sitecustomize\nassert sitecustomize.__file__ == sys.argv[1]\n"
+    script = "import sitecustomize, sys\nassert sys.mine == 'ran' and sitecustomize.__file__ == sys.argv[1]\n"
     command = ["-m", "flagos_shim", "--backend", "cpu", "-c"]
     folders = (str(PACKAGE.parent), str(tmp_path))
     done = run_bare(bare, [*command, script + SEEN, str(tmp_path / "sitecustomize.py")], *folders)
@@ -155,7 +160,9 @@ def test_the_launcher_from_a_source_tree_beside_another_sitecustomize(bare: Path
 def test_the_sitecustomize_of_a_source_tree_fails_as_pythons_own_would(bare: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("raise ValueError('mine')\n")
     plain = run_bare(bare, ["-c", "print(1)"], str(tmp_path), str(PACKAGE.parent))
-    ours = run_bare(bare, ["-m", "flagos_shim", "--backend", "cpu", "-c", "print(1)"], str(PACKAGE.parent), str(tmp_path))
+    ours = run_bare(
+        bare, ["-m", "flagos_shim", "--backend", "cpu", "-c", "print(1)"], str(PACKAGE.parent), str(tmp_path)
+    )
     assert plain.stdout == ours.stdout == "1\n"
     assert plain.stderr in ours.stderr and "ValueError: mine" in plain.stderr
 
@@ -171,7 +178,8 @@ import pickle
 assert pickle.loads(pickle.dumps(Point(3))) == Point(3) and __main__.Point is Point
 print(json.dumps({
     "name": __name__, "file": globals().get("__file__"), "argv": sys.argv, "path": sys.path, "flags": str(sys.flags),
-    "warn": sys.warnoptions, "x": {k: v for k, v in sys._xoptions.items()}, "spec": getattr(globals().get("__spec__"), "name", None),
+    "warn": sys.warnoptions, "x": dict(sys._xoptions),
+    "spec": getattr(globals().get("__spec__"), "name", None),
     "package": globals().get("__package__"), "main": sorted(vars(__main__)), "stdin": sys.stdin.read(),
     "modules": sorted(n for n in sys.modules if not n.startswith("flagos_shim")), "debug": __debug__,
 }))
@@ -189,7 +197,9 @@ def program(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def both(run_isolated: Any, flags: list[str], *words: str, cwd: Path, before: bool = True, **options: Any) -> tuple[Any, Any]:
+def both(
+    run_isolated: Any, flags: list[str], *words: str, cwd: Path, before: bool = True, **options: Any
+) -> tuple[Any, Any]:
     """The same by python itself and by the launcher, its interpreter's options before or after ``-m flagos_shim``."""
     options.setdefault("backend", "cpu")
     plain = run_isolated(None, flags=[*flags, *words], cwd=cwd, **options)
@@ -224,7 +234,8 @@ def test_a_program_from_stdin(run_isolated: Any, program: Path) -> None:
 
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize(
-    "flags", [["-u"], ["-O"], ["-W", "error"], ["-X", "dev"], ["-OO", "-B", "-W", "ignore::UserWarning", "-X", "utf8"], ["-P"]]
+    "flags",
+    [["-u"], ["-O"], ["-W", "error"], ["-X", "dev"], ["-OO", "-B", "-W", "ignore::UserWarning", "-X", "utf8"], ["-P"]],
 )
 def test_pythons_own_options(run_isolated: Any, program: Path, flags: list[str], before: bool) -> None:
     if flags == ["-P"] and sys.version_info < (3, 11):
@@ -272,7 +283,12 @@ def test_signals_reach_the_program(tmp_path: Path) -> None:
     environ = {**os.environ, "FLAGOS_DEVICE_BACKEND": "cpu"}
     for signal, printed in ((2, "interrupted\n"), (15, "")):
         process = subprocess.Popen(
-            [sys.executable, "-m", "flagos_shim", "script.py"], cwd=tmp_path, env=environ, stdout=-1, stderr=-1, text=True
+            [sys.executable, "-m", "flagos_shim", "script.py"],
+            cwd=tmp_path,
+            env=environ,
+            stdout=-1,
+            stderr=-1,
+            text=True,
         )
         assert process.stdout is not None
         assert int(process.stdout.readline()) == process.pid, "the program has the process that was started"
@@ -287,7 +303,9 @@ def test_the_program_is_switched_on_and_the_launcher_is_not(run_isolated: Any, t
     assert done.json == ON_CPU and done.stderr == ""
     done = run_isolated(None, flags=["-m", "flagos_shim", "train.py"], backend=None, cwd=tmp_path)
     assert done.json == ON_CPU and done.stderr == DETECTED
-    done = run_isolated(None, flags=["-m", "flagos_shim", "--rehearse", "ascend", "train.py"], backend=None, cwd=tmp_path)
+    done = run_isolated(
+        None, flags=["-m", "flagos_shim", "--rehearse", "ascend", "train.py"], backend=None, cwd=tmp_path
+    )
     assert done.json == ON_ASCEND
 
 

@@ -12,14 +12,6 @@ import pytest
 
 SCRIPTS = sorted(Path(__file__).parent.joinpath("scripts").glob("*.py"))
 
-# What cannot hold where there is only one device: on `cpu` a tensor's is_cuda is False, as the README says.
-NEEDS_AN_ACCELERATOR = {
-    name
-    for name in """
-    availability_gate is_cuda_flag device_type_gate capability_probes
-    """.split()
-}
-
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_on_the_real_plugin(script, run_isolated):

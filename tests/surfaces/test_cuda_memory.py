@@ -1,4 +1,4 @@
-"""torch.cuda.memory, telemetry and the runtime's calls: numbers of the right kind, that do not contradict each other."""
+"""torch.cuda.memory, telemetry and the runtime's calls: numbers of the right kind, without contradictions."""
 
 from __future__ import annotations
 

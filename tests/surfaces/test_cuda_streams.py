@@ -63,7 +63,7 @@ GRAPHS = """
 import torch
 assert isinstance(torch.cuda.CUDAGraph, type) and isinstance(torch.cuda.graph, type)
 assert torch.cuda.is_current_stream_capturing() is False
-for use in (lambda: torch.cuda.CUDAGraph(keep_graph=False), lambda: torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle):
+for use in (lambda: torch.cuda.CUDAGraph(keep_graph=False), torch.cuda.CUDAGraph, torch.cuda.graph_pool_handle):
     try:
         use()
     except NotImplementedError as error:
@@ -108,8 +108,34 @@ if torch.cuda.get_device_name() == "CPU":
     assert depth == 0
 """
 
+COMPILED = """
+import torch
+x, side = torch.zeros(2, device="cuda"), torch.cuda.Stream()
+
+
+@torch.compile(backend="eager", fullgraph=True)
+def asked(x):
+    if not torch.cuda.is_available() or torch.cuda.device_count() < 1:
+        return x - 1
+    with torch.cuda.device(0):
+        x = x + torch.cuda.current_device()
+    properties = torch.cuda.get_device_properties(0)
+    return x + min(properties.major, 1) + min(torch.cuda.get_device_capability()[0], 1)
+
+
+@torch.compile(backend="eager")
+def beside(x):
+    with torch.cuda.stream(side):
+        y = x + 2
+    torch.cuda.current_stream().wait_stream(side)
+    return y
+
+
+assert asked(x).tolist() == [2, 2] and beside(x).tolist() == [2, 2]
+"""
+
 
 @BOTH
-@pytest.mark.parametrize("code", [STREAMS, GRAPHS, MARKS], ids=["streams", "graphs", "marks"])
+@pytest.mark.parametrize("code", [STREAMS, GRAPHS, MARKS, COMPILED], ids=["streams", "graphs", "marks", "compiled"])
 def test_streams_graphs_marks(code, backend, run_isolated):
     run_isolated(code, backend=backend).ok()

@@ -94,10 +94,13 @@ def test_bad_device_strings_give_torchs_own_error(backend, run_isolated):
 
 
 def test_on_the_cpu_there_is_one_device(run_isolated):
-    run_isolated("""
+    run_isolated(
+        """
 import torch
 assert torch.device("cuda") == torch.device("cuda:0") == torch.device(0) == torch.device("cpu")
 assert torch.device("cuda", 0) == torch.device("cpu") and torch.device("cuda:3").index == 3
 x = torch.ones(2, device="cuda:0")
 assert x.device == torch.device("cuda:0") and x.cuda() is x and not x.is_cuda and x.device.type == "cpu"
-""", backend="cpu").ok()
+""",
+        backend="cpu",
+    ).ok()

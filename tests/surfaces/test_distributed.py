@@ -52,14 +52,20 @@ print("OK")
 
 @pytest.mark.parametrize(
     ("backend", "spec"),
-    [("ascend", "nccl"), ("ascend", "cpu:gloo,cuda:nccl"), ("ascend", "flagos"), ("cpu", "nccl"),
-     ("cpu", "cpu:gloo,cuda:nccl")],
+    [
+        ("ascend", "nccl"),
+        ("ascend", "cpu:gloo,cuda:nccl"),
+        ("ascend", "flagos"),
+        ("cpu", "nccl"),
+        ("cpu", "cpu:gloo,cuda:nccl"),
+    ],
 )
 def test_two_processes(backend, spec, run_isolated, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(TRAIN)
     run = run_isolated(
-        None, backend=backend,
+        None,
+        backend=backend,
         flags=("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script), spec, backend),
     )
     assert run.ok().stdout.count("OK") == 2, run.stderr[-3000:]

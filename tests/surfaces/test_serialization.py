@@ -61,12 +61,16 @@ def test_written_here_loads_elsewhere_and_on_every_back_end(writer, tmp_path, ru
     run_isolated(ELSEWHERE, backend=None, env=off, args=[str(path), own]).ok()
     for reader in ("ascend", "cpu"):
         code = READ if writer == "ascend" or reader == "cpu" else "import torch, sys; torch.load(sys.argv[1])"
-        run_isolated(code.replace("torch.load(sys.argv[1])", "torch.load(sys.argv[1], weights_only=False)"),
-                     backend=reader, args=[str(path)]).ok()
+        run_isolated(
+            code.replace("torch.load(sys.argv[1])", "torch.load(sys.argv[1], weights_only=False)"),
+            backend=reader,
+            args=[str(path)],
+        ).ok()
 
 
 def test_tags_of_every_vendor_load_here_and_a_card_that_is_not_there_is_an_error(run_isolated):
-    run_isolated(textwrap.dedent("""
+    run_isolated(
+        textwrap.dedent("""
         import io, pickle, torch
         from torch.serialization import default_restore_location, location_tag
         storage = torch.arange(4.0).untyped_storage()
@@ -90,4 +94,5 @@ def test_tags_of_every_vendor_load_here_and_a_card_that_is_not_there_is_an_error
                 raise AssertionError(bad)
         back = pickle.loads(pickle.dumps(torch.ones(2, device="cuda")))
         assert back.is_cuda and back.tolist() == [1.0, 1.0]
-    """)).ok()
+    """)
+    ).ok()

@@ -74,5 +74,7 @@ def test_a_traced_name_equals_both_whoever_asks() -> None:
 
 
 def test_who_is_internal() -> None:
-    frames = {name: eval("__import__('sys')._getframe()", {"__name__": name}) for name in ("torch", "torch.nn", "torchvision")}
+    frames = {
+        name: eval("__import__('sys')._getframe()", {"__name__": name}) for name in ("torch", "torch.nn", "torchvision")
+    }
     assert [name for name, frame in frames.items() if is_internal(frame)] == ["torch", "torch.nn"]

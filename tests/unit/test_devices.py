@@ -31,9 +31,9 @@ def test_whole_device_names_are_recognised(text: str, expected: tuple[str, int |
 @pytest.mark.parametrize(
     "text",
     [
-        "", "cpu", "cpu:0", "npu:0", "meta", "CUDA", "Cuda:0", " cuda", "cuda ", "cuda:", "cuda:-1", "cuda:01", "cuda:00",
-        "cuda:1.0", "cuda:1:2", "cuda\n", "cuda:0\n", "cuda:\u0663", "cudas", "mycuda", "/data/cuda:0/x", "cuda:0,cuda:1",
-        "model.cuda", "gloo:cuda", "cuda:x", "c\u0173da",
+        "", "cpu", "cpu:0", "npu:0", "meta", "CUDA", "Cuda:0", " cuda", "cuda ", "cuda:", "cuda:-1", "cuda:01",
+        "cuda:00", "cuda:1.0", "cuda:1:2", "cuda\n", "cuda:0\n", "cuda:\u0663", "cudas", "mycuda", "/data/cuda:0/x",
+        "cuda:0,cuda:1", "model.cuda", "gloo:cuda", "cuda:x", "c\u0173da",
         "cuda:2147483648", "cuda:99999999999999999999",
     ],
 )  # fmt: skip

@@ -15,7 +15,9 @@ VENDOR = Vendor(
     name="acme", title="Acme", device_type="acme", namespace="torch.acme", visible_devices="ACME_VISIBLE",
     visible_ascending=True, environment={"CUDA_LAUNCH_BLOCKING": "ACME_BLOCKING"},
 )  # fmt: skip
-ANY_ORDER = Vendor(name="free", title="Free", device_type="free", namespace="torch.free", visible_devices="FREE_VISIBLE")
+ANY_ORDER = Vendor(
+    name="free", title="Free", device_type="free", namespace="torch.free", visible_devices="FREE_VISIBLE"
+)
 IDENTITY = Vendor(
     name="hip", title="HIP", device_type="cuda", namespace="torch.cuda", identity=True, visible_devices="HIP_VISIBLE",
     environment={"CUDA_LAUNCH_BLOCKING": "HIP_BLOCKING"},

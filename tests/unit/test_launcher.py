@@ -1,4 +1,4 @@
-"""The launcher's own part: which words are its options, what python is started with, and the hook where none is installed.
+"""The launcher's own part: its options, what python is started with, and the hook where none is installed.
 
 That the program then runs as under python itself is shown in contract/test_start_up.py.
 """
@@ -65,7 +65,11 @@ def test_version_and_help(words: tuple[str, ...], capsys: pytest.CaptureFixture[
         (["python", "-mflagos_shim", "a.py"], ["a.py"], []),
         (["python", "-OBmflagos_shim", "a.py"], ["a.py"], ["-OB"]),
         (["python", "-m", "flagos_shim.__main__", "a.py"], ["a.py"], []),
-        (["python", "-m", "cProfile", "-s", "time", "-m", "flagos_shim", "a.py"], ["a.py"], ["-m", "cProfile", "-s", "time"]),
+        (
+            ["python", "-m", "cProfile", "-s", "time", "-m", "flagos_shim", "a.py"],
+            ["a.py"],
+            ["-m", "cProfile", "-s", "time"],
+        ),
     ],
 )
 def test_the_interpreters_own_options_are_kept(

@@ -23,8 +23,12 @@ def _rows(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "part",
-    [_commands, _rows, lambda t: [len(h.split()[0]) for h in re.findall(r"^#+ .*", t, re.MULTILINE)],
-     lambda t: [link for link in re.findall(r"\]\(([^)]+)\)", t) if "README" not in link]],
+    [
+        _commands,
+        _rows,
+        lambda t: [len(h.split()[0]) for h in re.findall(r"^#+ .*", t, re.MULTILINE)],
+        lambda t: [link for link in re.findall(r"\]\(([^)]+)\)", t) if "README" not in link],
+    ],
     ids=["commands", "table rows", "headings", "links"],
 )
 def test_the_two_readmes_are_in_step(part):

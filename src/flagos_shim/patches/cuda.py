@@ -6,6 +6,7 @@ devices there are, which is current, when the device comes up.  The other ``cuda
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,9 @@ from . import (  # noqa: F401  (importing them makes their declarations)
     cuda_telemetry,
     cuda_types,
 )
+
+# Code that asks for CUDA before it makes code for CUDA's own compiler; then there is none.
+_MAKES_CUDA_CODE = ("torch._inductor.",)
 
 surface = Surface("cuda")
 surface.discover(cuda_types.tensor_types)
@@ -93,6 +97,8 @@ def is_available(ctx: Context, original: Any) -> Any:
     def is_available() -> bool:
         if not ctx.active:
             return bool(original())
+        if sys._getframe(1).f_globals.get("__name__", "").startswith(_MAKES_CUDA_CODE):
+            return False
         if initialized():
             return True
         refresh(ctx)

@@ -147,9 +147,11 @@ surface.wrap("torch.distributed.device_mesh:DeviceMesh.__init__", optional=True)
 
 @surface.wrap("torch.nn.parallel.distributed:DistributedDataParallel.__init__", optional=True)
 def data_parallel(ctx: Context, original: Any) -> Any:
-    """`DistributedDataParallel(model, device_ids=[0])`: names of devices are the vendor's; on the CPU there are none."""
+    """`DistributedDataParallel(model, device_ids=[0])`: the vendor's devices; on the CPU torch takes none."""
 
-    def __init__(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *rest: Any, **kwargs: Any) -> None:
+    def __init__(
+        self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *rest: Any, **kwargs: Any
+    ) -> None:
         if ctx.active and not ctx.vendor.indexed:
             device_ids = output_device = None
         elif device_ids is not None:

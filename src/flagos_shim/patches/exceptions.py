@@ -49,7 +49,7 @@ def runtime_error(ctx: Context, original: Any) -> Any:
     native_init = RuntimeError.__init__
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
-        exc = BaseException.__new__(cls, *args, **kwargs)
+        exc: BaseException = BaseException.__new__(cls, *args, **kwargs)
         if cls is RuntimeError and len(args) == 1 and args[0].__class__ is str:
             native_init(exc, *args)
             return _translated(ctx, exc)

@@ -49,8 +49,12 @@ def tensor(ctx: Context, _original: Any) -> Any:
     import torch
 
     def flagos(
-        self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = torch.preserve_format,
-        *, backend: str | None = None,
+        self: Any,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = torch.preserve_format,
+        *,
+        backend: str | None = None,
     ) -> Any:
         """Return a copy of this tensor on the device of the active back end.
 

@@ -39,7 +39,9 @@ class Snapshot:
     def __init__(self) -> None:
         self.names: dict[str, dict[str, Any]] = {}
         self.containers: dict[str, Any] = {}
-        classes: dict[int, tuple[str, type]] = {id(t): (t.__name__, t) for t in (RuntimeError, Exception, BaseException)}
+        classes: dict[int, tuple[str, type]] = {
+            id(t): (t.__name__, t) for t in (RuntimeError, Exception, BaseException)
+        }
         for name, module in _modules().items():
             self.names[name] = dict(vars(module))
             for key, value in vars(module).items():

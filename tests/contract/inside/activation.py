@@ -221,7 +221,7 @@ def check_threads_compute_while_it_comes_and_goes() -> None:
                 assert _device_type.RoutedName.__str__(device.type) in expected, device
                 assert torch.zeros(2).add(1).to(torch.float64).to("cpu").sum() == 2
                 assert layer(torch.ones(1, 2)).new_zeros(2).tolist() == [0, 0]
-                torch.ones(2).is_cuda, torch.cuda.is_available(), layer.to("cpu")  # noqa: B018
+                torch.ones(2).is_cuda, torch.cuda.is_available(), layer.to("cpu")
                 try:
                     torch.zeros(1, device="cuda")
                 except (AssertionError, RuntimeError) as error:

@@ -50,7 +50,11 @@ def loaded(method: str) -> Any:
     """What a loader's workers made."""
     loader = DataLoader(Words(), batch_size=2, num_workers=1, multiprocessing_context=method)
     batches = list(loader)
-    return [sorted({d for b in batches for d in b["device"]}), batches[0]["text"], [b["value"].tolist() for b in batches]]
+    return [
+        sorted({d for b in batches for d in b["device"]}),
+        batches[0]["text"],
+        [b["value"].tolist() for b in batches],
+    ]
 
 
 if __name__ == "__main__":

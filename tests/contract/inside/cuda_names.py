@@ -114,7 +114,10 @@ def main() -> None:
             vendor = active.vendor.title
             if decision.state != _coverage.UNSUPPORTED:
                 problem = f"raised {text}"
-            elif not text.startswith(f"{name} is not supported on {vendor}: ") or len(text) < len(name) + len(vendor) + 30:
+            elif (
+                not text.startswith(f"{name} is not supported on {vendor}: ")
+                or len(text) < len(name) + len(vendor) + 30
+            ):
                 problem = f"does not say the name, the vendor and what to use: {text}"
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"

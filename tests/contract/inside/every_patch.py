@@ -152,7 +152,16 @@ def check_stand_ins_pickle_by_torchs_name() -> None:
 
 
 # Calls that would go on for ever, end the process, or leave torch changed.
-NOT_CALLED = ("init_process_group", "launch", "spawn", "set_default", "manual_seed", "seed", "fork_rng", "set_rng_state")
+NOT_CALLED = (
+    "init_process_group",
+    "launch",
+    "spawn",
+    "set_default",
+    "manual_seed",
+    "seed",
+    "fork_rng",
+    "set_rng_state",
+)
 
 
 def accepts(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

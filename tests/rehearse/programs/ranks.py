@@ -68,6 +68,7 @@ def training(rank, ranks, device):
 
 
 def dying(rank, ranks, device):
+    dist.all_reduce(torch.ones(2, device=device))
     if rank == 1:
         os._exit(7)
     expect_error(device, "error code is 9")
@@ -94,7 +95,7 @@ def main(scenario):
     torch.npu.set_device(rank)
     dist.init_process_group("hccl")
     globals()[scenario](rank, ranks, f"npu:{rank}")
-    print(f"{scenario} on rank {rank}: ok", flush=True)
+    print(f"{scenario} on rank {rank}: ok\n", end="", flush=True)  # one write, so that lines do not mix
     if scenario == "dying":
         os._exit(0)  # without its peer, the group cannot be left in order
     dist.destroy_process_group()

@@ -49,6 +49,11 @@ HcclResult HcclGetRootInfo(void *info) { CALL();
     snprintf(info, ROOT_INFO_BYTES, "/flagos_rehearse_%d_%d_%ld", getpid(), atomic_fetch_add(&serial, 1), (long)(seconds() * 1e6));
     return 0;
 }
+static HcclResult join(Comm *c) {
+    atomic_fetch_add(&c->header->joined, 1);
+    WAIT_UNTIL(atomic_load(&c->header->joined) >= c->ranks);
+    return barrier(c);
+}
 HcclResult HcclCommInitRootInfo(uint32_t ranks, const void *info, uint32_t rank, void **out) { CALL();
     Comm *c = calloc(1, sizeof *c);
     c->ranks = ranks; c->rank = rank;
@@ -60,10 +65,13 @@ HcclResult HcclCommInitRootInfo(uint32_t ranks, const void *info, uint32_t rank,
     close(fd);
     if (base == MAP_FAILED) return HCCL_E_SYSCALL;
     c->header = (Header *)base; c->slots = base + 4096; c->mail = (Mail *)(c->slots + (size_t)ranks * SLOT);
-    atomic_fetch_add(&c->header->joined, 1);
-    WAIT_UNTIL(atomic_load(&c->header->joined) >= ranks);
-    TRY(barrier(c));
-    if (rank == 0) shm_unlink(c->name);
+    HcclResult code = join(c);
+    if (rank == 0 || code) shm_unlink(c->name);
+    if (code) {
+        munmap(base, c->size);
+        free(c);
+        return code;
+    }
     *out = c;
     return 0;
 }
