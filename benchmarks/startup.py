@@ -1,4 +1,7 @@
-"""What it costs to have the shim installed, and to switch it on."""
+"""What it costs to have the shim installed, and to switch it on.
+
+Processor time decides here: it is what one start takes on an idle machine, and neighbours do not change it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ import sys
 import tempfile
 import venv
 from pathlib import Path
-from time import perf_counter
 
 from .measure import ROOT
 from .ways import WAYS, environment
@@ -19,7 +21,7 @@ _HOOK = ROOT / "src" / "flagos_shim_startup.pth"
 
 
 def activation(count: int) -> dict[str, dict[str, float]]:
-    """Median seconds and bytes of activation on top of torch and the plugin, in fresh interpreters.
+    """Medians of processor time, wall time (seconds) and memory (bytes) of activation, in fresh interpreters.
 
     Args:
         count: interpreters of each way, by turns.
@@ -34,13 +36,13 @@ def activation(count: int) -> dict[str, dict[str, float]]:
             done = subprocess.run(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True, check=True)
             results.append(json.loads(done.stdout))
     return {
-        key: {name: statistics.median(result[name] for result in results) for name in ("seconds", "memory")}
+        key: {name: statistics.median(result[name] for result in results) for name in ("seconds", "wall", "memory")}
         for key, results in found.items()
     }
 
 
 def interpreter(pairs: int) -> dict[str, float]:
-    """Median seconds that the installed start-up hook adds to ``python -c pass``.
+    """Median seconds of processor time that the installed start-up hook adds to ``python -c pass``.
 
     Two virtual environments that differ in nothing but the hook are started by turns.
 
@@ -80,6 +82,9 @@ def _environment(folder: Path, hook: bool) -> Path:
 
 
 def _seconds(python: Path, variables: dict[str, str]) -> float:
-    before = perf_counter()
-    subprocess.run([python, "-c", "pass"], env=variables, check=True)
-    return perf_counter() - before
+    process = subprocess.Popen([python, "-c", "pass"], env=variables)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{python} -c pass ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime

@@ -30,8 +30,6 @@ class Timer:
     def each(self, expression: str, seconds: float) -> float:
         """Seconds of one call: the fastest of some loops that last about ``seconds`` together."""
         loop, count = self._loops.get(expression) or self._ready(expression, seconds / _LOOPS)
-        if seconds >= 1 or count == 1:
-            return loop(1)
         return min(loop(count) for _ in range(_LOOPS)) / count
 
     def _ready(self, expression: str, seconds: float) -> tuple[Callable[[int], float], int]:

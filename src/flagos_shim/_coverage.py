@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._context import Context
-from ._cuda_names import DECLARED, StandIn, advice, find, forward, refusing
+from ._cuda_names import DECLARED, StandIn, advice, find, forward, refusing, vendor_name
 from ._cuda_public import groups, identified
 from ._patching import Patch
 
@@ -116,7 +116,7 @@ def _theirs(ctx: Context, names: list[str]) -> tuple[Any, str, str]:
         if theirs is not None:
             if vendor.package is None:  # the device module is this package's own
                 return theirs, EMULATED, (getattr(theirs, "__doc__", "") or "").strip().partition("\n")[0]
-            other = vendor.renames.get(name, name)
+            other = vendor_name(ctx, name)
             return theirs, SAME if other == name else OTHER, f"`{vendor.namespace}.{other}`"
     return None, EMULATED, ""
 

@@ -53,13 +53,21 @@ def stand_in(*targets: str, verb: str = "wrap") -> Callable[[Build], Build]:
     return declare
 
 
-def find(ctx: Context, name: str) -> Any:
-    """What the vendor's device module has for a dotted name of torch.cuda, or None.
+def vendor_name(ctx: Context, name: str) -> str:
+    """The vendor's dotted name for one of torch.cuda; ``renames`` may give it for the whole or for a leading part."""
+    head, tail = name, ""
+    while head:
+        if head in ctx.vendor.renames:
+            return ctx.vendor.renames[head] + tail
+        head, _, last = head.rpartition(".")
+        tail = f".{last}{tail}"
+    return name
 
-    The vendor's own name is used where ``renames`` has one.
-    """
+
+def find(ctx: Context, name: str) -> Any:
+    """What the vendor's device module has for a dotted name of torch.cuda, or None."""
     found = ctx.module
-    for part in ctx.vendor.renames.get(name, name).split("."):
+    for part in vendor_name(ctx, name).split("."):
         found = getattr(found, part, None)
     return found
 

@@ -79,9 +79,9 @@ class Surface:
 
         return declare
 
-    def install(self, target: str) -> Callable[[Build], Build]:
-        """Declare an object with ``install``, ``covered`` and ``restore`` for what only C slots can change."""
-        return self._declare("install", target, (), False)
+    def install(self, target: str, *, optional: bool = False) -> Callable[[Build], Build]:
+        """Declare an object with ``install``, ``covered`` and ``restore`` for what no assignment can change."""
+        return self._declare("install", target, (), optional)
 
     def discover(self, find: Callable[[Context], Iterable[Patch]]) -> Callable[[Context], Iterable[Patch]]:
         """Declare a function that finds further patches on the torch and plugin at hand."""

@@ -33,7 +33,10 @@ def stand_ins(prefix: str = "torch") -> Iterator[tuple[Any, Any]]:
         for value in [v for v in list(vars(place).values()) if type(v) is FunctionType and id(v.__globals__) in ours]:
             if id(value) not in seen and hasattr(value, "__wrapped__"):
                 seen.add(id(value))
-                yield value.__wrapped__, value
+                original = value.__wrapped__
+                yield original, value
+                if hasattr(original, "cache_info"):  # dynamo looks through a memoised function
+                    yield original.__wrapped__, value
 
 
 def once_built(function: Any) -> Callable[[], Any]:

@@ -13,8 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import calls, measure, table  # noqa: E402
 from benchmarks.ways import WAYS  # noqa: E402
+
+from benchmarks import calls, measure, table  # noqa: E402
 
 TINY = ["--sets", "1", "--rounds", "1", "--steps", "1", "--piece", "0.0001", "--starts", "1", "--pairs", "1"]
 

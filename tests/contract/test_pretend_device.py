@@ -118,10 +118,14 @@ def test_injected_errors_and_the_rescue_of_failing_operators() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vendor", "text"), [("mlu", "CNRT error: invalid argument."), ("musa", "MUSA error: invalid device ordinal")]
+    ("vendor", "text", "chip"),
+    [
+        ("mlu", "CNRT error: invalid argument.", "MLU370-X8 3 7"),
+        ("musa", "MUSA error: invalid device ordinal", "MTT S4000 2 2"),
+    ],
 )
-def test_wrong_ordinals(vendor: str, text: str) -> None:
-    assert run("vendors.py", vendor, "wrong_ordinals") == [text] * 3
+def test_wrong_ordinals_and_properties(vendor: str, text: str, chip: str) -> None:
+    assert run("vendors.py", vendor, "wrong_ordinals") == [text, text, text, chip]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,13 @@ def child_environment(**variables: str) -> dict[str, str]:
         environment["FLAGOS_SHIM_CACHE"] = os.environ["FLAGOS_SHIM_CACHE"]
     site = os.pathsep.join([str(HERE / "site"), *filter(None, [os.environ.get("PYTHONPATH")])])
     # torch would load the installed flagos_shim and torch_npu by itself; the programs import torch_npu.
-    return {**environment, "PYTHONPATH": site, "OMP_NUM_THREADS": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables}
+    return {
+        **environment,
+        "PYTHONPATH": site,
+        "OMP_NUM_THREADS": "1",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+        **variables,
+    }
 
 
 @pytest.fixture()

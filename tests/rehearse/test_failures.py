@@ -77,5 +77,7 @@ def test_a_failure_can_be_that_of_one_call(run: Run, name: str, entry: str, fail
 
 
 def test_every_operator_can_be_made_to_fail(run: Run) -> None:
-    done = run("import torch, torch_npu; torch.zeros(2, device='npu')", status=1, FLAGOS_SHIM_REHEARSE_FAIL="aclnn:561103")
+    done = run(
+        "import torch, torch_npu; torch.zeros(2, device='npu')", status=1, FLAGOS_SHIM_REHEARSE_FAIL="aclnn:561103"
+    )
     assert "call aclnnInplaceZero failed, error code is 561103" in done.stderr

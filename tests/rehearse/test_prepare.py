@@ -87,7 +87,9 @@ def test_what_is_missing_is_named_with_the_line_that_mends_it(monkeypatch: pytes
 
 def test_a_compiler_is_needed_only_until_the_runtime_is_built(tmp_path: pathlib.Path) -> None:
     bare = {"PATH": str(tmp_path), "FLAGOS_SHIM_CACHE": str(tmp_path / "empty")}
-    with pytest.raises(RehearsalError, match=r"none of cc, gcc and clang was not found. Install one:\n.*apt-get install"):
+    with pytest.raises(
+        RehearsalError, match=r"none of cc, gcc and clang was not found. Install one:\n.*apt-get install"
+    ):
         check("ascend", bare)
     with pytest.raises(RehearsalError, match=r"CC=icc was not found"):
         check("ascend", {**bare, "CC": "icc -O2"})
@@ -128,7 +130,8 @@ def test_processes_that_build_at_once_get_one_runtime(tmp_path: pathlib.Path) ->
     code = "from flagos_shim.rehearse.ascend import build; import os; print(build.build(os.environ))"
     environment = child_environment(FLAGOS_SHIM_CACHE=str(tmp_path))
     children = [
-        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
     ]
     homes = {child.communicate(timeout=120)[0].strip() for child in children}
     assert [child.returncode for child in children] == [0, 0, 0] and len(homes) == 1

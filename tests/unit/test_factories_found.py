@@ -6,7 +6,10 @@ from __future__ import annotations
 def test_no_function_with_a_device_in_a_schema_is_lost(run_isolated) -> None:  # type: ignore[no-untyped-def]
     run_isolated(
         """
-import types, torch
+import types
+from flagos_shim import _startup
+_startup.withdraw()
+import torch
 from flagos_shim.patches.factories import _PLACES, _c_module, _takes_device
 import importlib
 lost, found = [], 0

@@ -155,12 +155,13 @@ class ExternalStream(Stream):
         return stream  # type: ignore[no-any-return]
 
 
-_default: Stream = Stream(stream_id=0)
+_default: Any = Stream(stream_id=0)
 
 
 def default_stream(device: Any = None) -> Stream:
     """the caller's own order of work"""
-    return _default
+    own: Stream = _default
+    return own
 
 
 def current_stream(device: Any = None) -> Stream:

@@ -28,10 +28,6 @@ _TABLES = (
     "torch._dynamo.variables.torch:constant_fold_functions_need_guards",
     "torch._library.utils:_RANDOM_FUNCTIONS",
 )
-_BUILT_TABLES = (
-    "torch._dynamo.variables.torch:TorchInGraphFunctionVariable._get_handlers",
-    "torch._dynamo.variables.torch:tracing_state_functions",
-)
 
 
 def forget_code() -> None:
@@ -46,15 +42,20 @@ def _table(_ctx: Context, original: Any) -> Twins:
     return Twins(lambda: original)
 
 
-def _built_table(_ctx: Context, original: Any) -> Twins:
-    """Dynamo treats a stand-in as it treats torch's own function."""
-    return Twins(once_built(original))
-
-
 for _target in _TABLES:
-    surface.install(_target)(_table)
-for _target in _BUILT_TABLES:
-    surface.install(_target)(_built_table)
+    surface.install(_target, optional=True)(_table)
+
+
+@surface.install("torch._dynamo.variables.torch:TorchInGraphFunctionVariable._get_handlers", optional=True)
+def handlers(_ctx: Context, original: Any) -> Twins:
+    """What dynamo does in a way of its own, it also does for a stand-in."""
+    return Twins(original)
+
+
+@surface.install("torch._dynamo.variables.torch:tracing_state_functions", optional=True)
+def tracing_state(_ctx: Context, original: Any) -> Twins:
+    """Dynamo answers for the stand-ins of functions that ask whether something is traced."""
+    return Twins(once_built(original))
 
 
 @surface.enrol("torch._dynamo.utils:common_constant_types")

@@ -58,8 +58,8 @@ def _capability(ctx: Context) -> tuple[int, int]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             answer = ask()
-        if answer is not None:
-            return int(answer[0]), int(answer[1])
+        if answer is not None and all(isinstance(number, int) for number in answer[:2]):
+            return answer[0], answer[1]
     return ctx.vendor.capability
 
 

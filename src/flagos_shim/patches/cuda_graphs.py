@@ -28,10 +28,8 @@ def vendor_classes(ctx: Context) -> Iterator[Patch]:
         if not isinstance(theirs, type) or not isinstance(ours, type):
             continue
         for method in ("__new__", "__init__"):
-            if method not in vars(theirs):
-                continue
             wanted = _parameters(vars(ours).get(method, vars(ours).get("__new__", MISSING)))
-            found = _parameters(vars(theirs)[method])
+            found = _parameters(next((vars(c)[method] for c in theirs.__mro__ if method in vars(c)), MISSING))
             if wanted is not None and found is not None and set(wanted) - set(found):
                 place = f"{theirs.__module__}:{theirs.__qualname__}.{method}"
                 build = _accepting(name, method, wanted, list(found))

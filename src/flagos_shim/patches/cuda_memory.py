@@ -109,3 +109,64 @@ def get_memory_metadata(ctx: Context, original: Any) -> Any:
         return str(ctx.remembered.get("memory_metadata", "") if ctx.active else original())
 
     return _get_memory_metadata
+
+
+@stand_in("torch.cuda.memory:host_memory_stats_as_nested_dict")
+def host_memory_stats(ctx: Context, original: Any) -> Any:
+    """asked of the vendor; empty where it does not count pinned memory"""
+    ask = find(ctx, "host_memory_stats_as_nested_dict")
+
+    def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+        if not ctx.active:
+            return dict(original())
+        return {} if ask is None else dict(ask())
+
+    return host_memory_stats_as_nested_dict
+
+
+@stand_in("torch.cuda.memory:reset_accumulated_host_memory_stats", "torch.cuda.memory:reset_peak_host_memory_stats")
+def reset_host(ctx: Context, original: Any) -> Any:
+    """asked of the vendor; nothing to reset where it does not count pinned memory"""
+    ask = find(ctx, original.__name__)
+
+    def reset() -> None:
+        if not ctx.active:
+            original()
+        elif ask is not None:
+            ask()
+
+    return reset
+
+
+@stand_in("torch.cuda.memory:set_per_process_memory_fraction")
+def set_memory_fraction(ctx: Context, original: Any) -> Any:
+    """the vendor's limit"""
+    give = find(ctx, "set_per_process_memory_fraction")
+
+    def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+        if not ctx.active:
+            original(fraction, device)
+            return
+        if give is None:
+            raise unsupported(ctx, "set_per_process_memory_fraction")
+        index = index_of(ctx, device)
+        index = ctx.module.current_device() if index is None else index
+        give(fraction, index)
+        ctx.remembered[f"memory_fraction:{index}"] = fraction
+
+    return set_per_process_memory_fraction
+
+
+@stand_in("torch.cuda.memory:get_per_process_memory_fraction")
+def get_memory_fraction(ctx: Context, original: Any) -> Any:
+    """what was set, 1.0 where nothing was"""
+    ask = find(ctx, "get_per_process_memory_fraction")
+
+    def get_per_process_memory_fraction(device: Any = None) -> float:
+        if not ctx.active:
+            return float(original(device))
+        index = index_of(ctx, device)
+        index = ctx.module.current_device() if index is None else index
+        return float(ctx.remembered.get(f"memory_fraction:{index}", 1.0) if ask is None else ask(index))
+
+    return get_per_process_memory_fraction

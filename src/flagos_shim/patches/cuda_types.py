@@ -10,7 +10,8 @@ from .._cuda_names import find, stand_in
 from .._patching import Patch
 
 _PREFIX = "torch.cuda."
-_NAMES = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor")  # torch's default is a floating-point type
+_DEFAULTS = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor")  # torch's default is a floating-point type
+_TENSORS = (*_DEFAULTS, "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor", "BoolTensor")
 
 
 def tensor_types(ctx: Context) -> Iterator[Patch]:
@@ -22,6 +23,8 @@ def tensor_types(ctx: Context) -> Iterator[Patch]:
 
 
 def _type(ctx: Context, original: Any) -> Any:
+    import torch
+
     own = f"{ctx.vendor.namespace}."
 
     def type(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
@@ -30,7 +33,12 @@ def _type(ctx: Context, original: Any) -> Any:
         if dtype is None:
             name = original(self)
             return _PREFIX + name[len(own) :] if isinstance(name, str) and name.startswith(own) else name
-        return original(self, _named(dtype), non_blocking, **kwargs)
+        kind = _named(dtype)
+        if isinstance(kind, (str, torch.dtype)) or not any(kind is getattr(torch.cuda, n, None) for n in _TENSORS):
+            return original(self, kind, non_blocking, **kwargs)
+        # By data type and place, since the types of some plugins are not torch's own kind of type.
+        place = self.device if self.device.type == ctx.device_type else ctx.make_device(None)
+        return self.to(place, kind.dtype, non_blocking=non_blocking)
 
     return type
 
@@ -52,7 +60,7 @@ def _default(ctx: Context, original: Any) -> Any:
 
     def set_default_tensor_type(t: Any) -> None:
         kind = _named(t) if ctx.active else t
-        ours = any(kind is getattr(ctx.module, name, None) for name in _NAMES) if ctx.active else False
+        ours = any(kind is getattr(ctx.module, name, None) for name in _DEFAULTS) if ctx.active else False
         if ours:
             # torch takes only its own types here, so the data type and the device are set one by one.
             torch.set_default_dtype(kind.dtype)
@@ -66,22 +74,24 @@ def _default(ctx: Context, original: Any) -> Any:
     return set_default_tensor_type
 
 
-def _typed_storage(name: str, dtype: str) -> None:
+def _typed_storage(name: str) -> None:
     @stand_in(f"torch.cuda:{name}", verb="replace")
     def build(ctx: Context, original: Any) -> Any:
-        """a typed storage like the vendor's others"""
+        """a typed storage of the vendor's, made like torch's where it has none"""
         import torch
 
         theirs = find(ctx, name)
-        sibling = find(ctx, "FloatStorage")
-        if theirs is not None or sibling is None:
+        if theirs is not None:
             return theirs
-        value = torch._utils.classproperty(lambda cls: getattr(torch, dtype))
-        return type(name, sibling.__bases__, {"dtype": value, "_dtype": value, "__module__": "torch.cuda"})
+        dtype = torch._utils.classproperty(lambda cls: original._dtype)
+        # torch reads from the module's last name on which device such a storage lies.
+        return type(name, original.__bases__, {"dtype": dtype, "_dtype": dtype, "__module__": ctx.vendor.namespace})
 
 
-_typed_storage("ComplexFloatStorage", "cfloat")
-_typed_storage("ComplexDoubleStorage", "cdouble")
+for _name in (
+    "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float", "Half", "Int", "Long", "Short",
+):  # fmt: skip
+    _typed_storage(f"{_name}Storage")
 
 
 class SparseType(type):

@@ -210,6 +210,9 @@ def pinned_memory_saving_and_pickling() -> None:
         and torch.ones(2, device=D).type() == f"torch.{D}.FloatTensor"
     )
     assert isinstance(torch.ones(2, device=D), V.FloatTensor) and V.LongTensor([1, 2]).dtype == torch.int64
+    assert (
+        V.FloatTensor(2, 3).shape == V.FloatTensor(torch.Size([2, 3])).shape == (2, 3) and V.FloatTensor().numel() == 0
+    )
 
 
 def graph_replay() -> None:

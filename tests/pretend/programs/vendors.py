@@ -70,9 +70,9 @@ def wrong_ordinals() -> None:
     V.set_device(-1)
     raises(lambda: V.get_device_properties(99), AssertionError, "Invalid device id")
     p = V.get_device_properties(0)
-    assert (
-        (p.major, p.minor) == V.get_device_capability() and p.name == V.get_device_name() and p.total_memory == 1 << 30
-    )
+    assert p.name == V.get_device_name() and p.total_memory == 1 << 30 and p.multi_processor_count > 0
+    assert (p.major, p.minor) == V.get_device_capability()
+    print(p.name, p.major, p.minor)
 
 
 def visible_devices() -> None:

@@ -15,33 +15,53 @@ POSITIVE = SQUARE @ SQUARE.mT + torch.eye(5)
 I = torch.randint(0, 4, (4, 6))  # noqa: E741
 C = torch.randn(4, 6, dtype=torch.complex64)
 
-UNARY = """abs acos asin atan cosh sinh sin cos tan exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal square neg sign sgn
-    floor ceil round trunc frac tanh sigmoid erf erfc erfinv lgamma digamma isnan isfinite logical_not relu logit angle
-    t flatten sum mean prod std var max min amax amin argmax argmin median any all norm logsumexp_ cumsum_ cumprod_
-    isinf nan_to_num exp2 sinc positive clone contiguous numel tril triu diag trace rot90 flip_ fliplr flipud unique
-    nonzero count_nonzero aminmax corrcoef cov hardshrink""".split()
-BINARY = """add sub mul div maximum minimum pow fmod remainder atan2 eq ne lt le gt ge logical_and logical_or logical_xor
-    hypot fmax fmin floor_divide true_divide dist cdist allclose equal isclose copysign nextafter xlogy heaviside
-    outer_ kron inner vdot_ bitwise_ cross_""".split()
-ACTIVATION = """relu relu6 elu selu celu gelu silu mish leaky_relu hardtanh hardswish hardsigmoid softplus softsign
-    tanhshrink softshrink logsigmoid glu softmax_ log_softmax_ softmin_ threshold_ normalize layer_norm_""".split()
-LOSS = "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits kl_div poisson_nll_loss".split()
+UNARY = """
+    abs acos asin atan cosh sinh sin cos tan exp expm1 log log1p log2 log10 sqrt rsqrt reciprocal square neg
+    sign sgn floor ceil round trunc frac tanh sigmoid erf erfc erfinv lgamma digamma isnan isfinite logical_not
+    relu logit angle t flatten sum mean prod std var max min amax amin argmax argmin median any all norm isinf
+    nan_to_num exp2 sinc positive clone contiguous numel tril triu diag trace rot90 fliplr flipud unique
+    nonzero count_nonzero aminmax corrcoef cov hardshrink
+"""
+BINARY = """
+    add sub mul div maximum minimum pow fmod remainder atan2 eq ne lt le gt ge logical_and logical_or
+    logical_xor hypot fmax fmin floor_divide true_divide dist cdist allclose equal isclose copysign nextafter
+    xlogy heaviside kron inner
+"""
+ACTIVATION = """
+    relu relu6 elu selu celu gelu silu mish leaky_relu hardtanh hardswish hardsigmoid softplus softsign
+    tanhshrink softshrink logsigmoid glu normalize
+"""
+LOSS = """
+    mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits kl_div poisson_nll_loss
+"""
 
 
 def cases():
-    for name in UNARY:
-        if not name.endswith("_"):
-            yield name, lambda x, n=name: getattr(torch.Tensor, n)(x), (S,)
-    for name in BINARY:
-        if not name.endswith("_"):
-            yield name, lambda x, y, n=name: getattr(torch, n)(x, y), (P, Y if name not in ("pow", "xlogy") else P.flip(0))
-    for name in ACTIVATION:
-        if not name.endswith("_"):
-            yield name, lambda x, n=name: getattr(F, n)(x), (X,)
-    for name in LOSS:
+    for name in UNARY.split():
+        yield name, lambda x, n=name: getattr(torch.Tensor, n)(x), (S,)
+    for name in BINARY.split():
+        yield (
+            name,
+            lambda x, y, n=name: getattr(torch, n)(x, y),
+            (P, Y if name not in ("pow", "xlogy") else P.flip(0)),
+        )
+    for name in ACTIVATION.split():
+        yield name, lambda x, n=name: getattr(F, n)(x), (X,)
+    for name in LOSS.split():
         for reduction in ("mean", "sum", "none"):
             yield f"{name} {reduction}", lambda x, y, n=name, r=reduction: getattr(F, n)(x, y, reduction=r), (X, S)
-    for name in ("inv", "det", "slogdet", "qr", "svdvals", "matrix_norm", "cholesky", "eigvalsh", "matrix_rank", "pinv"):
+    for name in (
+        "inv",
+        "det",
+        "slogdet",
+        "qr",
+        "svdvals",
+        "matrix_norm",
+        "cholesky",
+        "eigvalsh",
+        "matrix_rank",
+        "pinv",
+    ):
         yield f"linalg.{name}", lambda x, n=name: getattr(torch.linalg, n)(x), (POSITIVE,)
     for name in ("fft", "ifft", "rfft", "fft2", "fftn", "hfft", "fftshift"):
         yield f"fft.{name}", lambda x, n=name: getattr(torch.fft, n)(x), (X,)
@@ -72,28 +92,48 @@ def shapes():
     yield "roll", lambda x: torch.roll(x, (1, -2), (0, 1)), (X,)
     yield "cat stack", lambda x, y: torch.cat([x, y, torch.stack([x[0], y[0]])]), (X, Y)
     yield "split chunk", lambda x: [a * 2 for a in (*x.split(2), *x.chunk(3, 1), *x.unbind(0))], (X,)
-    yield "pad", lambda x: [F.pad(x, (1, 2, 0, 1), mode=m) for m in ("constant", "reflect", "replicate", "circular")], (IMAGE,)
+    yield (
+        "pad",
+        lambda x: [F.pad(x, (1, 2, 0, 1), mode=m) for m in ("constant", "reflect", "replicate", "circular")],
+        (IMAGE,),
+    )
     yield "repeat_interleave", lambda x: torch.repeat_interleave(x, 3, dim=1) + x.repeat(1, 3), (X,)
     yield "quantile", lambda x: torch.quantile(x, 0.3, dim=1), (X,)
     yield "sort topk", lambda x: [*x.sort(1), *x.topk(2, 1), x.argsort(1), *x.kthvalue(2, 1)], (X,)
     yield "cumulative", lambda x: [x.cumsum(1), x.cumprod(1), *x.cummax(1), x.logcumsumexp(1), x.diff(dim=1)], (X,)
-    yield "reductions", lambda x: [x.sum((0, 1)), x.mean(1, True), x.std(1), x.norm(dim=1), x.logsumexp(1), x.prod(1)], (X,)
+    yield (
+        "reductions",
+        lambda x: [x.sum((0, 1)), x.mean(1, True), x.std(1), x.norm(dim=1), x.logsumexp(1), x.prod(1)],
+        (X,),
+    )
     yield "where clamp", lambda x, y: torch.where(x > 0, x, y).clamp(-1, 1) + x.clamp(min=y), (X, Y)
-    yield "lerp addcmul", lambda x, y: torch.lerp(x, y, 0.3) + torch.addcmul(x, x, y) + torch.addcdiv(x, y, y + 5), (X, Y)
+    yield (
+        "lerp addcmul",
+        lambda x, y: torch.lerp(x, y, 0.3) + torch.addcmul(x, x, y) + torch.addcdiv(x, y, y + 5),
+        (X, Y),
+    )
     yield "meshgrid", lambda x: list(torch.meshgrid(x[0], x[1], indexing="ij")), (X,)
     yield "histc bincount", lambda x: [torch.histc(x, 5), torch.bincount((x * 3).long().flatten().abs())], (X,)
     yield "searchsorted", lambda x: torch.searchsorted(x.sort(1)[0], x), (X,)
     yield "types", lambda x: [x.to(t) for t in (torch.float64, torch.int32, torch.bool, torch.uint8, torch.int64)], (S,)
     yield "half", lambda x: (x.half() + 1).float() + (x.bfloat16() * 2).float(), (X,)
-    yield "interpolate", lambda x: [
-        F.interpolate(x, scale_factor=2, mode=m) for m in ("nearest", "bilinear", "bicubic", "area")
-    ], (IMAGE,)
-    yield "grid_sample", lambda x: F.grid_sample(x, F.affine_grid(torch.eye(2, 3, device=x.device).expand(2, 2, 3), x.shape)), (
-        IMAGE,
+    yield (
+        "interpolate",
+        lambda x: [F.interpolate(x, scale_factor=2, mode=m) for m in ("nearest", "bilinear", "bicubic", "area")],
+        (IMAGE,),
+    )
+    yield (
+        "grid_sample",
+        lambda x: F.grid_sample(x, F.affine_grid(torch.eye(2, 3, device=x.device).expand(2, 2, 3), x.shape)),
+        (IMAGE,),
     )
     yield "pixel_shuffle", lambda x: [F.pixel_shuffle(x, 2), F.unfold(x, 3), F.fold(F.unfold(x, 3), 8, 3)], (IMAGE,)
     yield "one_hot", lambda x: F.one_hot(x.argmax(1), 7), (X,)
-    yield "stft", lambda x: torch.stft(x.flatten(), 8, return_complex=True, window=torch.ones(8, device=x.device)).abs(), (X,)
+    yield (
+        "stft",
+        lambda x: torch.stft(x.flatten(), 8, return_complex=True, window=torch.ones(8, device=x.device)).abs(),
+        (X,),
+    )
 
 
 def indexing():
@@ -104,7 +144,11 @@ def indexing():
     yield "scatter_reduce", lambda x, y: x.scatter_reduce(0, I.to(x.device), y, "amax"), (X, Y)
     yield "index_select", lambda x: x.index_select(0, I[0].to(x.device)), (X,)
     yield "index_add", lambda x, y: x.index_add(0, torch.tensor([1, 0, 1, 3], device=x.device), y), (X, Y)
-    yield "index_put", lambda x, y: x.index_put((torch.tensor([1, 0], device=x.device),), y[:2], accumulate=True), (X, Y)
+    yield (
+        "index_put",
+        lambda x, y: x.index_put((torch.tensor([1, 0], device=x.device),), y[:2], accumulate=True),
+        (X, Y),
+    )
     yield "mask", lambda x, y: [x[x > 0], x.masked_fill(y > 0, 2.0), torch.masked_select(x, y > 0)], (X, Y)
     yield "CPU index", lambda x: x[torch.tensor([2, 0])] + x[[1, 3]], (X,)
     yield "embedding", lambda w: F.embedding(I.to(w.device), w, padding_idx=1), (X,)
@@ -129,29 +173,41 @@ def layers():
     yield "rms_norm", lambda x, y: F.rms_norm(x, (6,), y[0]), (X, Y)
     yield "local_response_norm", lambda x: F.local_response_norm(x, 2), (IMAGE,)
     yield "linear", lambda x, y: F.linear(x, y, y[:, 0]), (X, Y)
-    yield "softmaxes", lambda x: [F.softmax(x, 1), F.log_softmax(x, 0), F.softmin(x, 1), F.gumbel_softmax(x).sum(1)], (X,)
+    yield (
+        "softmaxes",
+        lambda x: [F.softmax(x, 1), F.log_softmax(x, 0), F.softmin(x, 1), F.gumbel_softmax(x).sum(1)],
+        (X,),
+    )
     yield "cross_entropy", lambda x: F.cross_entropy(x, I[:, 0].to(x.device), label_smoothing=0.1), (X,)
     yield "nll_loss", lambda x: F.nll_loss(F.log_softmax(x, 1), I[:, 0].to(x.device), ignore_index=1), (X,)
     yield "bce", lambda x, y: F.binary_cross_entropy(x, y), (S, S.flip(0))
-    yield "margin losses", lambda x, y: [
-        F.cosine_embedding_loss(x, y, torch.ones(4, device=x.device)),
-        F.triplet_margin_loss(x, y, x.flip(0)),
-        F.margin_ranking_loss(x[:, 0], y[:, 0], torch.ones(4, device=x.device)),
-        F.multi_margin_loss(x, I[:, 0].to(x.device)),
-        F.hinge_embedding_loss(x, torch.ones_like(y)),
-        F.gaussian_nll_loss(x, y, torch.ones_like(x)),
-        F.soft_margin_loss(x, torch.ones_like(y)),
-    ], (X, Y)
+    yield (
+        "margin losses",
+        lambda x, y: [
+            F.cosine_embedding_loss(x, y, torch.ones(4, device=x.device)),
+            F.triplet_margin_loss(x, y, x.flip(0)),
+            F.margin_ranking_loss(x[:, 0], y[:, 0], torch.ones(4, device=x.device)),
+            F.multi_margin_loss(x, I[:, 0].to(x.device)),
+            F.hinge_embedding_loss(x, torch.ones_like(y)),
+            F.gaussian_nll_loss(x, y, torch.ones_like(x)),
+            F.soft_margin_loss(x, torch.ones_like(y)),
+        ],
+        (X, Y),
+    )
     yield "cosine_similarity", lambda x, y: [F.cosine_similarity(x, y), F.pairwise_distance(x, y), F.pdist(x)], (X, Y)
     for kind in ("long", "int"):
         lengths = [torch.tensor([9, 8], dtype=getattr(torch, kind)), torch.tensor([3, 2], dtype=getattr(torch, kind))]
         targets = torch.tensor([[1, 2, 3], [2, 4, 1]])
-        yield f"ctc_loss {kind}", lambda x, n=lengths, t=targets: F.ctc_loss(x.log_softmax(-1), t.to(x.device), *n), (
-            torch.randn(9, 2, 5),
+        yield (
+            f"ctc_loss {kind}",
+            lambda x, n=lengths, t=targets: F.ctc_loss(x.log_softmax(-1), t.to(x.device), *n),
+            (torch.randn(9, 2, 5),),
         )
     for causal in (False, True):
-        yield f"attention causal={causal}", lambda q, k, v, c=causal: F.scaled_dot_product_attention(q, k, v, is_causal=c), (
-            *torch.randn(3, 2, 3, 5, 8),
+        yield (
+            f"attention causal={causal}",
+            lambda q, k, v, c=causal: F.scaled_dot_product_attention(q, k, v, is_causal=c),
+            (*torch.randn(3, 2, 3, 5, 8),),
         )
 
 
@@ -163,7 +219,9 @@ def in_place():
         z[1] = 0.5
         z[:, 2] += y[:, 2]
         z.t_().unsqueeze_(0).squeeze_(0).transpose_(0, 1)
-        z.masked_fill_(y > 1, 0).zero_() if z.numel() == 0 else z.index_fill_(0, torch.tensor([0], device=x.device), 3.0)
+        z.masked_fill_(y > 1, 0).zero_() if z.numel() == 0 else z.index_fill_(
+            0, torch.tensor([0], device=x.device), 3.0
+        )
         return z
 
     def out(x, y):
@@ -180,12 +238,24 @@ def in_place():
     yield "out=", out, (X, Y)
     yield "empty tensors", lambda x: [x[:0].sum(), torch.cat([x[:0], x]), x[:0] @ x.t(), x[:0].mean(1)], (X,)
     yield "zero dimensions", lambda x: [x[0, 0] * 2, x.sum() + x, x[0, 0].exp(), x.mean().sqrt()], (P,)
-    yield "factories", lambda x: [
-        torch.arange(5, device=x.device), torch.linspace(0, 1, 5, device=x.device), torch.eye(3, device=x.device),
-        torch.full((2,), 3.5, device=x.device), torch.zeros_like(x), torch.ones(2, 2, device=x.device),
-        torch.tril_indices(3, 3, device=x.device), torch.logspace(0, 1, 3, device=x.device), x.new_full((2,), 7),
-        torch.hann_window(5, device=x.device), torch.tensor([1, 2], device=x.device), x.new_tensor([1.0]),
-    ], (X,)
+    yield (
+        "factories",
+        lambda x: [
+            torch.arange(5, device=x.device),
+            torch.linspace(0, 1, 5, device=x.device),
+            torch.eye(3, device=x.device),
+            torch.full((2,), 3.5, device=x.device),
+            torch.zeros_like(x),
+            torch.ones(2, 2, device=x.device),
+            torch.tril_indices(3, 3, device=x.device),
+            torch.logspace(0, 1, 3, device=x.device),
+            x.new_full((2,), 7),
+            torch.hann_window(5, device=x.device),
+            torch.tensor([1, 2], device=x.device),
+            x.new_tensor([1.0]),
+        ],
+        (X,),
+    )
 
 
 def leaves(value):

@@ -61,7 +61,10 @@ def optimizer(cls, **options):
 def mixed_precision(dtype):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(288, 10)).npu()
-    opt, scaler = torch.optim.SGD(model.parameters(), lr=1e-2), torch.amp.GradScaler("npu", enabled=dtype is torch.float16)
+    opt, scaler = (
+        torch.optim.SGD(model.parameters(), lr=1e-2),
+        torch.amp.GradScaler("npu", enabled=dtype is torch.float16),
+    )
     x, y = torch.randn(16, 1, 8, 8).npu(), torch.randint(0, 10, (16,)).npu()
     losses = []
     for _ in range(6):
@@ -145,7 +148,9 @@ def transformer():
 def crnn():
     def make(device):
         conv = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2))
-        model = nn.ModuleList([conv, nn.LSTM(64, 16, bidirectional=True, batch_first=True), nn.Linear(32, 6)]).to(device)
+        model = nn.ModuleList([conv, nn.LSTM(64, 16, bidirectional=True, batch_first=True), nn.Linear(32, 6)]).to(
+            device
+        )
         opt = torch.optim.AdamW(model.parameters(), 1e-3)
         x, t = torch.randn(4, 1, 16, 40).to(device), torch.randint(1, 6, (4, 5)).to(device)
 

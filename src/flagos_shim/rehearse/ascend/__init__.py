@@ -120,6 +120,7 @@ def start(environ: MutableMapping[str, str]) -> None:
 
 def install(environ: Mapping[str, str]) -> None:
     """Replace torch_npu's operators by ones that compute on the host; called after torch_npu's import."""
-    from . import operators
+    from . import notice, operators
 
     operators.install(options.entries(environ, options.UNSUPPORTED))
+    notice.keep_off()

@@ -17,6 +17,7 @@ import torch
 from ..options import FAIL
 from . import special
 from .failures import Failures
+from .fused import FUSED
 from .kernels import kernel
 
 # Left to torch_npu: these make or view storage rather than compute.
@@ -104,6 +105,11 @@ def install(unsupported: Iterable[str] = ()) -> int:
     for name, function in PLUGIN.items():
         for overload in getattr(torch.ops.npu, name).overloads() if hasattr(torch.ops.npu, name) else ():
             npu.impl(name if overload == "default" else f"{name}.{overload}", function, "PrivateUse1", **_OVERRIDE)
+    for name, function in FUSED.items():
+        if hasattr(torch.ops.npu, name) and name not in skip:
+            for key, names in registered.items():
+                if f"npu::{name}" in names:
+                    npu.impl(name, function, key, **_OVERRIDE)
     failures = Failures(os.environ.get(FAIL, ""))
     count = 0
     for qualified in registered["PrivateUse1"]:

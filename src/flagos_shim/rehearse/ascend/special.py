@@ -163,16 +163,23 @@ def _in_parts(op: torch._ops.OpOverload[..., Any], *args: Any, **kwargs: Any) ->
 
 def differentiable(op: torch._ops.OpOverload[..., Any]) -> Callable[..., Any]:
     """Return a kernel for an operator whose derivative torch_npu computes in its own way: ``op`` with the CPU's."""
-    compute = op._op
     tensors = [i for i, argument in enumerate(op._schema.arguments) if str(argument.type) == "Tensor"]
+    run = on_host(op._op)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        if args[0].__class__ not in _WITH_MEMORY:
-            return _in_parts(op, *args, **kwargs)
-        flat: list[Any] = []
         # A number that the program gave in the place of a tensor comes as a number.
-        given = [torch.tensor(v) if i in tensors and not isinstance(v, torch.Tensor) else v for i, v in enumerate(args)]
-        shape = [_flatten(value, flat) for value in given]
+        given = (torch.tensor(v) if i in tensors and not isinstance(v, torch.Tensor) else v for i, v in enumerate(args))
+        return run(*given, **kwargs)
+
+    return kernel
+
+
+def on_host(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``compute``, a differentiable function of CPU tensors, as one of NPU tensors."""
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        flat: list[Any] = []
+        shape = [_flatten(value, flat) for value in args]
         names = {key: _flatten(value, flat) for key, value in kwargs.items()}
 
         def run(*leaves: Any) -> Any:

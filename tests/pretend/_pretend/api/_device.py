@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,24 +13,16 @@ from ._utils import _get_device_index
 from ._vendor import VENDOR, C
 
 
+@dataclass(frozen=True)
 class DeviceProperties:
     """What ``get_device_properties`` gives; fields as of CUDA's, read only."""
 
-    __slots__ = ("major", "minor", "multi_processor_count", "name", "total_memory", "uuid")
-
-    def __init__(self, ordinal: int) -> None:
-        values = (
-            VENDOR.device_name,
-            *VENDOR.capability,
-            VENDOR.processors,
-            C.settings().memory,
-            f"{VENDOR.label}-00000000-0000-0000-0000-{ordinal:012d}",
-        )
-        for field, value in zip(self.__slots__, values):
-            object.__setattr__(self, field, value)
-
-    def __setattr__(self, field: str, value: Any) -> None:
-        raise AttributeError(f"can't set attribute {field!r}")
+    name: str
+    major: int
+    minor: int
+    multi_processor_count: int
+    total_memory: int
+    uuid: str
 
     def __repr__(self) -> str:
         return (
@@ -114,7 +107,10 @@ def _checked(device: Any, what: str = "device") -> int:
 
 def get_device_properties(device: Any) -> DeviceProperties:
     """The properties of ``device``. AssertionError ``Invalid device id`` for an ordinal out of range."""
-    return DeviceProperties(C.visible_devices()[_checked(device)])
+    ordinal = C.visible_devices()[_checked(device)]
+    uuid = f"{VENDOR.label}-00000000-0000-0000-0000-{ordinal:012d}"
+    major, minor = VENDOR.capability
+    return DeviceProperties(VENDOR.device_name, major, minor, VENDOR.processors, C.settings().memory, uuid)
 
 
 def get_device_name(device: Any | None = None) -> str:

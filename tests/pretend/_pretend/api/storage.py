@@ -36,6 +36,8 @@ class _LegacyType(type):
         )
 
     def __call__(cls, *args: Any, device: Any = VENDOR.name) -> Any:
+        if len(args) == 1 and isinstance(args[0], torch.Size):
+            args = tuple(args[0])
         if len(args) == 1 and not isinstance(args[0], int):
             return torch.tensor(args[0], dtype=cls.dtype, device=device)
         return torch.empty(args or (0,), dtype=cls.dtype, device=device)
