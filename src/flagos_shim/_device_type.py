@@ -103,19 +103,49 @@ class CollectiveName(RoutedName):
     alias = "nccl"
 
 
+def torch_is_traced(tx: Any) -> bool:
+    """True where the code that dynamo is tracing belongs to torch or to the plugin.
+
+    Args:
+        tx: dynamo's instruction translator.  Its polyfills stand for builtins such as ``in``: the user of those counts.
+    """
+    name = ""
+    while tx is not None:
+        name = tx.f_globals.get("__name__") or ""
+        if not name.startswith("torch._dynamo"):
+            break
+        tx = getattr(tx, "parent", None)
+    return _modules[name]
+
+
 class TracedDeviceType(DeviceType):
-    """The same inside a compiler's trace of the program's code, where the comparing frame is the compiler's."""
+    """The same while dynamo traces: the comparing frame is dynamo's, and the code that it traces is the one that asks."""
 
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return str.__eq__(self, other) is True or (isinstance(other, str) and str.__eq__(other, self.alias))
+        same = str.__eq__(self, other)
+        if same is True:
+            return True
+        if other.__class__ is str and other == self.alias:
+            return _program_asks(sys._getframe(1))
+        return same
 
     def __ne__(self, other: object) -> bool:
-        return not self == other
+        different = str.__ne__(self, other)
+        if different is True and other.__class__ is str and other == self.alias:
+            return not _program_asks(sys._getframe(1))
+        return different
 
     def __hash__(self) -> int:
-        return str.__hash__(self.alias)
+        return str.__hash__(self.alias) if _program_asks(sys._getframe(1)) else str.__hash__(self)
+
+
+def _program_asks(frame: FrameType) -> bool:
+    if str(frame.f_globals.get("__name__")).startswith("torch._dynamo"):
+        # Dynamo's functions that evaluate the program's operators are handed the translator under this name.
+        return not torch_is_traced(frame.f_locals.get("tx"))
+    return not is_internal(frame)
 
 
 @functools.lru_cache(maxsize=None)

@@ -58,7 +58,8 @@ def test_a_bad_option_gives_one_clear_error(variable: str, value: str, expected:
     name = f"FLAGOS_SHIM_REHEARSE_{variable}"
     with pytest.raises(RehearsalError) as caught:
         check("ascend", {**os.environ, name: value})
-    assert str(caught.value).startswith(f"{name}={value!r} is not usable: expected {expected}")
+    assert str(caught.value).startswith(f"{name}={value!r} is not usable: expected ")
+    assert expected in str(caught.value)
 
 
 def test_the_table_of_options_agrees_with_itself() -> None:

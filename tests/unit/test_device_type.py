@@ -18,9 +18,9 @@ NAMELESS: dict[str, Any] = {}
 ODD = {"__name__": None}
 
 
-def ask(expression: str, who: dict[str, Any], x: Any = None) -> Any:
-    """What ``expression`` over ``x`` is in the module ``who``."""
-    return eval(expression, {**who, "x": DeviceType("npu") if x is None else x})
+def ask(expression: str, who: dict[str, Any], x: Any = None, **local: Any) -> Any:
+    """What ``expression`` over ``x`` is in the module ``who``, in a function with these local names."""
+    return eval(expression, {**who, "x": DeviceType("npu") if x is None else x}, local)
 
 
 @pytest.mark.parametrize("who", [PROGRAM, LIBRARY, NAMELESS, ODD])
@@ -66,11 +66,24 @@ def test_the_collective_has_its_own_other_name() -> None:
     assert ask("x != 'nccl'", TORCH, name)
 
 
-def test_a_traced_name_equals_both_whoever_asks() -> None:
-    name = TracedDeviceType("npu")
-    for who in (PROGRAM, TORCH):
-        assert ask("x == 'cuda' and x == 'npu' and x != 'cpu' and not x != 'cuda' and x != 3", who, name)
-    assert hash(name) == hash("cuda")
+class Translator:
+    """Stands for dynamo's instruction translator."""
+
+    def __init__(self, module: str, parent: Any = None) -> None:
+        self.f_globals, self.parent = {"__name__": module}, parent
+
+
+def test_a_traced_name_follows_the_code_that_dynamo_traces() -> None:
+    name, dynamo = TracedDeviceType("npu"), {"__name__": "torch._dynamo.variables.builtin"}
+    both, plain = "x == 'cuda' and not x != 'cuda'", "x != 'cuda' and not x == 'cuda'"
+    polyfill = Translator("torch._dynamo.polyfills", parent=Translator("train"))
+    for tx in (Translator("__main__"), Translator("torchvision.ops"), polyfill, None):
+        assert ask(f"{both} and x == 'npu' and x != 'cpu' and x != 3", dynamo, name, tx=tx)
+        assert ask("hash(x)", dynamo, name, tx=tx) == hash("cuda")
+    assert ask(f"{plain} and x == 'npu' and x != 'cpu'", dynamo, name, tx=Translator("torch.nn.functional"))
+    assert ask("hash(x)", dynamo, name, tx=Translator("torch.nn.functional")) == hash("npu")
+    # One that has left the compiler is like any other.
+    assert ask(both, PROGRAM, name) and ask(plain, TORCH, name)
 
 
 def test_who_is_internal() -> None:

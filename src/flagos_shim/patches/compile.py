@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from .._context import Context
-from .._device_type import DeviceType, TracedDeviceType, internal
+from .._device_type import DeviceType, TracedDeviceType, torch_is_traced
 from .._patching import Surface
 from .._twins import Twins, once_built
 
@@ -70,20 +70,6 @@ def traced_device_type_is_constant(_ctx: Context, _original: Any) -> type:
     return TracedDeviceType
 
 
-def torch_is_traced(tx: Any) -> bool:
-    """True where the code being traced is torch's or the plugin's, so that it is to see the plain name.
-
-    Dynamo's polyfills stand for builtins such as ``in``; then the code that uses the builtin counts.
-    """
-    name = ""
-    while tx is not None:
-        name = tx.f_globals.get("__name__") or ""
-        if not name.startswith("torch._dynamo"):
-            break
-        tx = getattr(tx, "parent", None)
-    return name.partition(".")[0] in internal
-
-
 @surface.wrap(f"{_CONSTANT}.const_getattr")
 def const_getattr(ctx: Context, original: Any) -> Any:
     """`x.device.type` equals "cuda" in the traced program, as it does outside, and is plain in torch's own code."""
@@ -112,34 +98,6 @@ def construct(ctx: Context, original: Any) -> Any:
         original(self, TracedDeviceType(value) if value.__class__ is DeviceType else value, **kwargs)
 
     return __init__
-
-
-@surface.wrap(f"{_CONSTANT}.richcompare_impl", optional=True)
-def richcompare(ctx: Context, original: Any) -> Any:
-    """Torch's own code, when it is traced, compares the plain name."""
-    if not ctx.vendor.indexed or ctx.vendor.identity:
-        return original
-
-    def richcompare_impl(self: Any, tx: Any, other: Any, op: str) -> Any:
-        if self.value.__class__ is TracedDeviceType and torch_is_traced(tx):
-            self = type(self).create(str.__str__(self.value))
-        return original(self, tx, other, op)
-
-    return richcompare_impl
-
-
-@surface.wrap(f"{_CONSTANT}.hash_impl", optional=True)
-def hash_impl(ctx: Context, original: Any) -> Any:
-    """Torch's own tables, when their use is traced, are looked up by the plain name."""
-    if not ctx.vendor.indexed or ctx.vendor.identity:
-        return original
-
-    def hash_impl(self: Any, tx: Any) -> Any:
-        if self.value.__class__ is TracedDeviceType and torch_is_traced(tx):
-            return hash(str.__str__(self.value)), False
-        return original(self, tx)
-
-    return hash_impl
 
 
 @surface.wrap("torch._dynamo.codegen:PyCodegen.create_load_const")

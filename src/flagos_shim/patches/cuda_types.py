@@ -89,7 +89,8 @@ def _typed_storage(name: str) -> None:
 
 
 for _name in (
-    "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float", "Half", "Int", "Long", "Short",
+    "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat",
+    "Double", "Float", "Half", "Int", "Long", "Short",
 ):  # fmt: skip
     _typed_storage(f"{_name}Storage")
 

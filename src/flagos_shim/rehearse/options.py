@@ -105,7 +105,7 @@ def check(environ: Mapping[str, str]) -> None:
         except ValueError as expected:
             raise RehearsalError(
                 f"{option.variable}={text!r} is not usable: expected {expected}. "
-                f"It is the {option.meaning}; unset, it is {option.default or 'empty'}."
+                f"What it sets: {option.meaning}; unset, it is {option.default or 'empty'}."
             ) from None
 
 

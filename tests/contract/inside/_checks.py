@@ -43,4 +43,5 @@ def run(namespace: dict[str, Any]) -> None:
                 results[name] = None
             except BaseException:
                 results[name] = traceback.format_exc()
+                sys.modules["flagos_shim"].deactivate()
     print(json.dumps(results))

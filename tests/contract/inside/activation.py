@@ -164,7 +164,7 @@ def check_an_interrupt_leaves_nothing() -> None:
     def interrupt(ctx: Any, original: Any) -> Any:
         raise KeyboardInterrupt
 
-    surface = list(iterate(SURFACES))[-1]
+    surface = [surface for surface in iterate(SURFACES) if surface.after is None][-1]
     extra = Surface("extra")
     extra.wrap("torch:zeros")(interrupt)
     surface.finders.append(lambda ctx: extra.patches)
@@ -181,8 +181,10 @@ def check_an_interrupt_leaves_nothing() -> None:
 
 def check_bad_settings_leave_nothing() -> None:
     os.environ["FLAGOS_LOG_LEVEL"] = "nonsense"
-    refused(flagos_shim.FlagosShimError, "FLAGOS_LOG_LEVEL='nonsense' cannot be read", BACKEND)
-    del os.environ["FLAGOS_LOG_LEVEL"]
+    try:
+        refused(flagos_shim.FlagosShimError, "FLAGOS_LOG_LEVEL='nonsense' cannot be read", BACKEND)
+    finally:
+        del os.environ["FLAGOS_LOG_LEVEL"]
     assert_untouched()
 
 
@@ -235,13 +237,15 @@ def check_threads_compute_while_it_comes_and_goes() -> None:
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
         thread.start()
-    for _ in range(12):
-        flagos_shim.activate(BACKEND)
-        assert flagos_shim.deactivate() == []
-    stop.set()
-    for thread in threads:
-        thread.join(60)
-    sys.setswitchinterval(before)
+    try:
+        for _ in range(12):
+            flagos_shim.activate(BACKEND)
+            assert flagos_shim.deactivate() == []
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+        sys.setswitchinterval(before)
     assert not errors, errors
     assert torch.zeros is PRISTINE.names["torch"]["zeros"]
 

@@ -4,13 +4,12 @@ The package's own __init__ would activate the shim, and what these tests look at
 """
 
 import os
-import pathlib
 import sys
-import types
 
 if "flagos_shim" not in sys.modules:
-    package = types.ModuleType("flagos_shim")
-    package.__path__ = [str(pathlib.Path(__file__).resolve().parents[3] / "src" / "flagos_shim")]
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    package = type(sys)("flagos_shim")
+    package.__path__ = [os.path.join(root, "src", "flagos_shim")]
     sys.modules["flagos_shim"] = package
     from flagos_shim.rehearse import prepare
 

@@ -143,7 +143,7 @@ def type_eq(x):
 
 @case
 def type_eq_rev(x):
-    return x * 2 if "cuda" == x.device.type else x * 3
+    return x * 2 if x.device.type == "cuda" else x * 3
 
 
 @case
@@ -220,7 +220,7 @@ def type_global(x):
 
 @case
 def type_getattr(x):
-    return x * 2 if getattr(x.device, "type") == "cuda" else x * 3
+    return x * 2 if x.device.type == "cuda" else x * 3
 
 
 @case

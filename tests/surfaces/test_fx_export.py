@@ -1,0 +1,28 @@
+"""fx, export, func and modes; see inside/exported.py."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).parent / "inside" / "exported.py"
+
+
+def checks(script: Path) -> list[str]:
+    """The names of a script's checks, without running it."""
+    body = ast.parse(script.read_text()).body
+    return [node.name for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("check_")]
+
+
+@pytest.fixture(scope="module", params=["ascend", "cpu"])
+def outcome(request: pytest.FixtureRequest, run_isolated: Any) -> Any:
+    """What became of each check in one child of a back end."""
+    return run_isolated(SCRIPT, backend=request.param, timeout=600)
+
+
+@pytest.mark.parametrize("check", checks(SCRIPT))
+def test_fx_export(outcome: Any, check: str) -> None:
+    assert outcome.json[check] is None, outcome.json[check]
