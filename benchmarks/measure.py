@@ -88,7 +88,7 @@ def rounds(place: str, rows: Sequence[Call], sets: int, count: int, seconds: flo
 
 def _ask(worker: Worker, row: Call, seconds: float, samples: Samples, errors: dict[str, str]) -> None:
     name = worker.way.name
-    answer = worker.ask(time=row.spelled(name, worker.way.device), seconds=seconds)
+    answer = worker.ask(time=row.spelled(name, worker.way.device), seconds=seconds, processor=row.kind == "ratio")
     if "error" in answer:
         errors[f"{row.expression} ({worker.way.key})"] = answer["error"]
     else:

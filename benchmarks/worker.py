@@ -1,7 +1,8 @@
 """A fresh interpreter of one way, which times what it is told, one short piece at a time.
 
 ``python -m benchmarks.worker KEY`` reads a JSON request a line and answers with a JSON object a line:
-``{"time": expression, "seconds": s}`` gives ``{"each": seconds of one call}`` or ``{"error": text}``;
+``{"time": expression, "seconds": s, "processor": false}`` gives ``{"each": seconds of one call}``, of processor time if
+asked for, or ``{"error": text}``;
 ``{"steps": true}`` makes the training steps ready.
 """
 
@@ -11,7 +12,7 @@ import gc
 import json
 import os
 import sys
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, Callable
 
 from . import calls, steps, ways
@@ -27,14 +28,14 @@ class Timer:
         self._names = names
         self._loops: dict[str, tuple[Callable[[int], float], int]] = {}
 
-    def each(self, expression: str, seconds: float) -> float:
+    def each(self, expression: str, seconds: float, processor: bool) -> float:
         """Seconds of one call: the fastest of some loops that last about ``seconds`` together."""
-        loop, count = self._loops.get(expression) or self._ready(expression, seconds / _LOOPS)
+        loop, count = self._loops.get(expression) or self._ready(expression, seconds / _LOOPS, processor)
         return min(loop(count) for _ in range(_LOOPS)) / count
 
-    def _ready(self, expression: str, seconds: float) -> tuple[Callable[[int], float], int]:
+    def _ready(self, expression: str, seconds: float, processor: bool) -> tuple[Callable[[int], float], int]:
         source = (
-            "def loop(count):\n"
+            "def loop(count, now=now):\n"
             "    counter = repeat(None, count)\n"
             "    before = now()\n"
             f"    for _ in counter:\n        {expression}\n"
@@ -42,7 +43,7 @@ class Timer:
         )
         from itertools import repeat
 
-        self._names.update(now=perf_counter, repeat=repeat)
+        self._names.update(now=process_time if processor else perf_counter, repeat=repeat)
         exec(compile(source, "<benchmark>", "exec"), self._names)
         loop = self._names["loop"]
         loop(1)
@@ -79,7 +80,7 @@ def main(key: str) -> None:
                 steps.add(way.device, names)
                 answer: dict[str, Any] = {"ready": True}
             else:
-                answer = {"each": timer.each(request["time"], request["seconds"])}
+                answer = {"each": timer.each(request["time"], request["seconds"], request["processor"])}
         except Exception as error:  # reported with its row; a call that one way lacks must not stop the others
             answer = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"}
         gc.collect(0)

@@ -9,6 +9,7 @@ import torch
 
 from . import generators
 from .host_memory import DEVICES, adopt, host_view, to_device
+from .precision import SLOW_IN_FLOAT16, in_full_precision
 
 Kernel = Callable[..., Any]
 
@@ -73,12 +74,13 @@ def kernel(op: torch._ops.OpOverload[..., Any], name: str) -> Kernel:
     """Return a kernel for NPU tensors that computes ``op`` on the host; ``name`` is without the overload."""
     call = _Call(op, name)
     simple = call.returns == 1 and call.generator is None and not (call.lists or call.written or call.devices)
-    return _plain(op, call) if simple else _general(op, call)
+    compute = in_full_precision(op._op, (torch.float16,)) if name in SLOW_IN_FLOAT16 else op._op
+    return _plain(compute, call) if simple else _general(compute, call)
 
 
-def _plain(op: torch._ops.OpOverload[..., Any], call: _Call) -> Kernel:
+def _plain(compute: Kernel, call: _Call) -> Kernel:
     """The usual case, tensors and numbers in and one result out, without what the others need."""
-    compute, tensors, names = op._op, call.tensors, call.names
+    tensors, names = call.tensors, call.names
 
     def run(*args: Any, **kwargs: Any) -> Any:
         values = list(args)
@@ -102,9 +104,9 @@ def _plain(op: torch._ops.OpOverload[..., Any], call: _Call) -> Kernel:
     return run
 
 
-def _general(op: torch._ops.OpOverload[..., Any], call: _Call) -> Kernel:
+def _general(compute: Kernel, call: _Call) -> Kernel:
     """Any operator: lists of tensors, arguments that are written, devices, random numbers, several results."""
-    compute, names = op._op, call.names
+    names = call.names
 
     def run(*args: Any, **kwargs: Any) -> Any:
         values, count, index = list(args), len(args), -1

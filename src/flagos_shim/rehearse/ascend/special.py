@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 
 from .host_memory import adopt, device_of, host_view, to_device, to_host
+from .precision import HALF, in_full_precision
 
 _empty = torch.ops.aten.empty_strided.default._op
 
@@ -153,9 +154,6 @@ class _OnHost(torch.autograd.Function):  # type: ignore[misc]
 _WITH_MEMORY = (torch.Tensor, torch.nn.Parameter)
 
 
-_HALF = (torch.float16, torch.bfloat16)
-
-
 def _in_parts(op: torch._ops.OpOverload[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Take ``op`` apart into the operators that a compiler knows, as torch does for a device without its own."""
     from torch._decomp import decomposition_table
@@ -167,7 +165,7 @@ def _in_parts(op: torch._ops.OpOverload[..., Any], *args: Any, **kwargs: Any) ->
 def differentiable(op: torch._ops.OpOverload[..., Any]) -> Callable[..., Any]:
     """Return a kernel for an operator whose derivative torch_npu computes in its own way: ``op`` with the CPU's."""
     tensors = [i for i, argument in enumerate(op._schema.arguments) if str(argument.type) == "Tensor"]
-    run = on_host(_in_full_precision(op._op))
+    run = on_host(in_full_precision(op._op, HALF))
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         if args[0].__class__ not in _WITH_MEMORY:
@@ -177,29 +175,6 @@ def differentiable(op: torch._ops.OpOverload[..., Any]) -> Callable[..., Any]:
         return run(*given, **kwargs)
 
     return kernel
-
-
-def _in_full_precision(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``compute`` in float32 where the first tensor has fewer bits, with results of that data type.
-
-    Under autocast such an operator gets float32 weights beside a half-precision input; the chip's kernels cast them, the
-    CPU's refuse them.
-    """
-
-    def whole(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return [whole(item) for item in value]
-        return value.float() if isinstance(value, torch.Tensor) and value.dtype in _HALF else value
-
-    def run(first: Any, *args: Any, **kwargs: Any) -> Any:
-        if first.dtype not in _HALF:
-            return compute(first, *args, **kwargs)
-        results = compute(whole(first), *map(whole, args), **{name: whole(value) for name, value in kwargs.items()})
-        if isinstance(results, torch.Tensor):
-            return results.to(first.dtype)
-        return tuple(r.to(first.dtype) if r.is_floating_point() else r for r in results)
-
-    return run
 
 
 def on_host(compute: Callable[..., Any]) -> Callable[..., Any]:
