@@ -20,6 +20,9 @@ import pytest
 import flagos_shim
 from flagos_shim import _startup
 
+# The packages torch_mlu and torch_musa on a device of this project's own, where the vendors' are not to be had.
+PRETEND = Path(__file__).parent / "pretend"
+
 # Variables of the caller that would change what a test sees.
 _FOREIGN = ("FLAGOS_", "ASCEND_", "CUDA_", "NCCL_", "PYTHON", "TASK_QUEUE_", "TORCH", "PYTORCH_")
 
@@ -61,6 +64,8 @@ def child_environment(
         environ["FLAGOS_DEVICE_BACKEND"] = backend
     if backend == "ascend" and rehearse:
         environ["FLAGOS_SHIM_REHEARSE"] = "ascend"
+    if backend in ("mlu", "musa"):
+        environ["PYTHONPATH"] = str(PRETEND)
     for name, value in (env or {}).items():
         if value is None:
             environ.pop(name, None)

@@ -41,6 +41,7 @@ def rename_in_pickle(data: bytes, rename: Rename, storages: bool = True) -> byte
     marks: list[list[Any]] = []  # the values since each open MARK
     last: Any = None
     last_given: Any = None
+    before_mark: Any = None
     for (op, argument, start), end in zip(ops, ends):
         piece = data[start:end]
         if op.name in _PUTS:

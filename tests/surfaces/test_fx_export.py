@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -26,3 +27,15 @@ def outcome(request: pytest.FixtureRequest, run_isolated: Any) -> Any:
 @pytest.mark.parametrize("check", checks(SCRIPT))
 def test_fx_export(outcome: Any, check: str) -> None:
     assert outcome.json[check] is None, outcome.json[check]
+
+
+ONNX = SCRIPT.with_name("onnx_files.py")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("onnxscript") is None, reason="torch.onnx.export needs onnx and onnxscript"
+)
+@pytest.mark.parametrize("backend", ["ascend", "cpu"])
+def test_onnx(run_isolated: Any, backend: str) -> None:
+    found = run_isolated(ONNX, backend=backend, timeout=600).json
+    assert list(found) == checks(ONNX) and not any(found.values()), found

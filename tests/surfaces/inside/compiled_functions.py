@@ -1,3 +1,4 @@
+# ruff: noqa: E402, UP031
 """Device-naming code compiled with fullgraph=True: the same results and branches as in eager mode, and no recompile.
 
 Arguments: "early" where dynamo is imported before activation, and the names of back ends.

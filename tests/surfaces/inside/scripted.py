@@ -1,3 +1,4 @@
+# ruff: noqa: B008, SIM115, UP006, UP035
 """TorchScript under the shim: scripts, traces, files; the same branches and devices as in eager mode."""
 
 import copy
@@ -155,7 +156,7 @@ def check_module_roundtrip():
     for _ in range(3):
         assert torch.allclose(s(x).cpu(), want.cpu())
     same(s.make(), torch.ones(2, device="cuda"))
-    s.save(FOLDER / "n.pt")
+    s.save(str(FOLDER / "n.pt"))
     torch.jit.save(s, FOLDER / "n2.pt", _extra_files={"a.txt": b"npu:0"})
     if V == "npu":
         out = plain(FOLDER / "n.pt")
@@ -174,21 +175,21 @@ def check_module_roundtrip():
         for src in (FOLDER / "n.pt", b, open(FOLDER / "n2.pt", "rb")):
             if hasattr(src, "seek"):
                 src.seek(0)
-            l = torch.jit.load(src, **kw)
-            assert l.lin.weight.is_cuda or V == "cpu"
-            assert torch.allclose(l(x).cpu(), want.cpu())
-            same(l.make(), torch.ones(2, device="cuda"))
-            assert l.names() == (V + ":0", "cuda:0"), l.names()
-    l = torch.jit.load(FOLDER / "n.pt", map_location="cpu")
-    assert l.lin.weight.device.type == "cpu"
+            back = torch.jit.load(src, **kw)
+            assert back.lin.weight.is_cuda or V == "cpu"
+            assert torch.allclose(back(x).cpu(), want.cpu())
+            same(back.make(), torch.ones(2, device="cuda"))
+            assert back.names() == (V + ":0", "cuda:0"), back.names()
+    back = torch.jit.load(FOLDER / "n.pt", map_location="cpu")
+    assert back.lin.weight.device.type == "cpu"
     ex = {"a.txt": ""}
     torch.jit.load(FOLDER / "n2.pt", _extra_files=ex)
     assert ex["a.txt"] == b"npu:0", ex
-    l = torch.jit.load(FOLDER / "n2.pt")
-    l.save(FOLDER / "n3.pt")
+    back = torch.jit.load(FOLDER / "n2.pt")
+    back.save(str(FOLDER / "n3.pt"))
     if V == "npu":
         plain(FOLDER / "n3.pt")
-    same(torch.jit.load(FOLDER / "n3.pt")(x), l(x))
+    same(torch.jit.load(FOLDER / "n3.pt")(x), back(x))
     c = copy.deepcopy(s)
     assert torch.allclose(c(x).cpu(), want.cpu())
 
@@ -204,9 +205,9 @@ def check_wrong_map_location():
 
 def check_functions():
     h = torch.jit.script(helper)
-    h.save(FOLDER / "h.pt")
-    l = torch.jit.load(FOLDER / "h.pt")
-    same(l(torch.ones(1)), helper(torch.ones(1)))
+    h.save(str(FOLDER / "h.pt"))
+    back = torch.jit.load(FOLDER / "h.pt")
+    same(back(torch.ones(1)), helper(torch.ones(1)))
     b = io.BytesIO()
     torch.jit.save(h, b)
     b.seek(0)
@@ -225,7 +226,7 @@ def check_traced():
         assert '"npu' not in t.code, t.code
         with torch.autocast("cpu"):
             t(torch.ones(2))
-    t.save(FOLDER / "t.pt")
+    t.save(str(FOLDER / "t.pt"))
     same(torch.jit.load(FOLDER / "t.pt")(torch.ones(2)), fn(torch.ones(2)))
     if V == "npu":
         plain(FOLDER / "t.pt")
@@ -233,9 +234,9 @@ def check_traced():
     tm = torch.jit.trace(n, torch.ones(1, 2))
     assert torch.allclose(tm(torch.ones(1, 2)).cpu(), n(torch.ones(1, 2)).cpu())
     assert '"npu' not in tm.code, tm.code
-    tm.save(FOLDER / "t2.pt")
-    l = torch.jit.load(FOLDER / "t2.pt", map_location="cuda")
-    assert torch.allclose(l(torch.ones(1, 2)).cpu(), n(torch.ones(1, 2)).cpu())
+    tm.save(str(FOLDER / "t2.pt"))
+    back = torch.jit.load(FOLDER / "t2.pt", map_location="cuda")
+    assert torch.allclose(back(torch.ones(1, 2)).cpu(), n(torch.ones(1, 2)).cpu())
     if V == "npu":
         plain(FOLDER / "t2.pt")
     t3 = torch.jit.trace_module(n, {"forward": torch.ones(1, 2)})
@@ -248,7 +249,7 @@ def check_frozen():
     x = torch.ones(1, 2)
     for _ in range(3):
         assert torch.allclose(s(x).cpu(), n(x).cpu())
-    s.save(FOLDER / "f.pt")
+    s.save(str(FOLDER / "f.pt"))
     assert torch.allclose(torch.jit.load(FOLDER / "f.pt")(x).cpu(), n(x).cpu())
     if V == "npu":
         plain(FOLDER / "f.pt")
@@ -399,10 +400,6 @@ def check_after_off():
     flagos_shim.activate(was)
     h = torch.jit.script(lambda_like)
     assert h(2).device == torch.zeros(1, device="cuda").device
-
-
-def lambda_like(n: int):
-    return torch.zeros([n], device="cuda")
 
 
 run(globals())
