@@ -171,8 +171,8 @@ def each_factory() -> list[Call]:
 
 
 STEPS = (
-    Call("ocr_step()", "ratio", main=True, label="training step of examples/ocr"),
-    Call("transformer_step()", "ratio", main=True, label="training step of a small transformer"),
+    Call("ocr_step('{d}')", "ratio", main=True, label="training step of examples/ocr"),
+    Call("transformer_step('{d}')", "ratio", main=True, label="training step of a small transformer"),
 )
 
 

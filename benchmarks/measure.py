@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .calls import Call
-from .ways import WAYS, environment
+from .ways import WAYS, Way, environment
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -71,9 +71,6 @@ def rounds(place: str, rows: Sequence[Call], sets: int, count: int, seconds: flo
     for number in range(sets):
         workers = [Worker(key) for key in keys]
         try:
-            if any(row.kind == "ratio" for row in rows):
-                for worker in workers:
-                    worker.ask(steps=True)
             for row in rows:
                 # The way that is asked first alternates, so that none always follows the same other.
                 for turn in range(count):
@@ -86,13 +83,37 @@ def rounds(place: str, rows: Sequence[Call], sets: int, count: int, seconds: flo
     return samples, errors
 
 
-def _ask(worker: Worker, row: Call, seconds: float, samples: Samples, errors: dict[str, str]) -> None:
-    name = worker.way.name
-    answer = worker.ask(time=row.spelled(name, worker.way.device), seconds=seconds, processor=row.kind == "ratio")
+def _ask(
+    worker: Worker, row: Call, seconds: float, samples: Samples, errors: dict[str, str], way: Way | None = None
+) -> None:
+    way = worker.way if way is None else way
+    answer = worker.ask(time=row.spelled(way.name, way.device), seconds=seconds, processor=row.kind == "ratio")
     if "error" in answer:
-        errors[f"{row.expression} ({worker.way.key})"] = answer["error"]
+        errors[f"{row.expression} ({way.key})"] = answer["error"]
     else:
-        samples[row.expression].setdefault(name, []).append(answer["each"])
+        samples[row.expression].setdefault(way.name, []).append(answer["each"])
+
+
+def step_rounds(place: str, rows: Sequence[Call], sets: int, count: int) -> tuple[Samples, dict[str, str]]:
+    """Time steps under the shim and without it, by turns in one interpreter; see `benchmarks.steps`.
+
+    Args and returns: as `rounds`.
+    """
+    samples: Samples = {row.expression: {} for row in rows}
+    errors: dict[str, str] = {}
+    native = WAYS[f"{place}/native"]
+    for _ in range(sets):
+        worker = Worker(f"{place}/shim")
+        try:
+            worker.ask(steps=True)
+            for row in rows:
+                for _ in range(count):
+                    for way in (worker.way, native):
+                        worker.ask(shim=way is worker.way)
+                        _ask(worker, row, 0.0, samples, errors, way)
+        finally:
+            worker.close()
+    return samples, errors
 
 
 def extra(found: dict[str, list[float]], name: str) -> float | None:

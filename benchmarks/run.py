@@ -67,7 +67,7 @@ def collect(arguments: argparse.Namespace) -> dict[str, Any]:
         rows += table.rows_of(place, chosen, samples)
         errors.update(failed)
         print(f"{place}: training steps", file=sys.stderr)
-        samples, failed = measure.rounds(place, calls.STEPS, arguments.sets, arguments.steps, arguments.piece)
+        samples, failed = measure.step_rounds(place, calls.STEPS, arguments.sets, arguments.steps)
         rows += table.rows_of(place, calls.STEPS, samples)
         errors.update(failed)
     print("activation and interpreter start", file=sys.stderr)

@@ -85,9 +85,9 @@ def render(results: dict[str, Any]) -> str:
         "Three ways by turns in one run on the rehearsed Ascend (the real torch_npu, host memory for the chip): the "
         "plugin's own names, the shim, and the peer, `from torch_npu.contrib import transfer_to_npu`. `native` is the "
         "time of the call with the plugin's own name; `shim` and `peer` are what they take on top of it, medians over "
-        "the rounds of what the same round gave. A step is given as a ratio of processor time, activation and the "
-        "start of the interpreter as processor time. `module.to` and `autocast` call several patched functions and have "
-        "no limit.\n\n",
+        "the rounds of what the same round gave. A step is given as the ratio of the processor time under the shim to "
+        "that without it, by turns in one interpreter; activation and the start of the interpreter as processor time. "
+        "`module.to` and `autocast` call several patched functions and have no limit.\n\n",
         f"{BEGIN}\n{short(results)}{END}\n",
     ]
     sections = {

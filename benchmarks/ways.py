@@ -95,6 +95,16 @@ def switch_on_peer() -> None:
     importlib.import_module("torch_npu.contrib.transfer_to_npu")
 
 
+def switch_shim(way: Way, on: bool) -> None:
+    """Activate or deactivate the shim in an interpreter that was started with it."""
+    import flagos_shim
+
+    if on:
+        flagos_shim.activate(way.place)
+    elif flagos_shim.deactivate():
+        raise SystemExit("something stands on top of the shim's patches: this would not measure torch without it")
+
+
 def check(way: Way) -> None:
     """Fail where this interpreter is not what it is to be: a hook that is not installed would measure native twice."""
     import torch

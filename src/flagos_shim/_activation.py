@@ -124,6 +124,9 @@ def _start(chosen: Vendor | None) -> Activation:
         if vendor.prepare is not None:
             vendor.prepare()
         _environment.carry_over(vendor, changes)
+        if _settings.STRICT.read():
+            for name, value in vendor.strict.items():
+                changes.set(name, value)
         module = _import_plugin(vendor)
         aliases = ("cuda", "flagos") if _settings.ALIAS_CUDA.read() and not vendor.identity else ("flagos",)
         ctx = Context(vendor, aliases, module, changes)

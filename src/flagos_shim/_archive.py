@@ -1,8 +1,8 @@
 """TorchScript archives: rename the devices that a saved module mentions, and nothing else in it.
 
-An archive is a zip: pickles (``data.pkl``, ``constants.pkl``), source (``code/*.py``) and raw tensor data.  Devices stand
-in the pickles as the location of a storage and as ``torch.device`` values, in the source as default arguments.  This
-file imports no torch.
+An archive is a zip: pickles (``data.pkl``, ``constants.pkl``), source (``code/*.py``) and raw tensor data.  Devices
+stand in the pickles as the location of a storage and as ``torch.device`` values, in the source as literals.  This file
+imports no torch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Callable
-from typing import Any, BinaryIO, Union
+from typing import Any, BinaryIO
 
 Rename = Callable[[str], str]
 
@@ -78,7 +78,7 @@ def rename_in_pickle(data: bytes, rename: Rename, storages: bool = True) -> byte
     return bytes(out)
 
 
-def rename_devices(source: Union[str, BinaryIO], rename: Rename, *, storages: bool, code: bool) -> bytes | None:
+def rename_devices(source: str | BinaryIO, rename: Rename, *, storages: bool, code: bool) -> bytes | None:
     """Read an archive and return it with its devices renamed, or None where there is nothing to rename.
 
     Args:

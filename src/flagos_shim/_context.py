@@ -25,6 +25,7 @@ class Context:
         environment: the variables that activation has set; the cards to see may be set again before the first use.
         remembered: what a program has set on a switch that the vendor does not have, to be read back.
         names: what became of each public name of torch.cuda; see `_coverage`.
+        fallbacks: operator -> how often the plugin said that it computes it on the CPU.
         active: False once deactivated; stand-ins that somebody still holds then behave as torch's own.
     """
 
@@ -38,6 +39,7 @@ class Context:
         self.module = module
         self.environment = environment
         self.remembered: dict[str, Any] = {}
+        self.fallbacks: dict[str, int] = {}
         self.names: tuple[Decision, ...] = ()
         self.log = logging.getLogger("flagos_shim")
         self._device = torch.device

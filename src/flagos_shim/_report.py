@@ -23,7 +23,8 @@ def status() -> dict[str, Any]:
         loading every installed plugin, by TORCH_DEVICE_BACKEND_AUTOLOAD) and ``adapter_version``; while active also
         ``backend``, ``title``, ``how`` (chosen or detected), ``plugin``, ``plugin_version``, ``device_type``,
         ``torch_device`` (how ``torch.device`` is kept), ``environment`` (CUDA variable -> vendor's), ``patches``
-        (target, surface, reason, state), ``skipped`` and ``failures``.
+        (target, surface, reason, state), ``skipped``, ``failures`` and ``fallbacks`` (operator -> how often the plugin
+        said that it computes it on the CPU; it says so once an operator).
     """
     active = _activation.current()
     common = {
@@ -50,6 +51,7 @@ def status() -> dict[str, Any]:
         ],
         "skipped": dict(active.ledger.skipped),
         "failures": dict(active.ledger.failures),
+        "fallbacks": dict(active.ctx.fallbacks),
     }
 
 

@@ -69,4 +69,6 @@ DISABLE_CUDA_SHIM = Setting(
 )
 REHEARSE = Setting("FLAGOS_SHIM_REHEARSE", "Run a vendor's real plugin on host memory, e.g. `ascend`.", None, _text)
 
-SETTINGS = (BACKEND, LOG_LEVEL, ALIAS_CUDA, DISABLE_CUDA_SHIM, REHEARSE)
+STRICT = Setting("FLAGOS_SHIM_STRICT", "1 makes an operator that would run on the CPU an error.", False, _switch)
+
+SETTINGS = (BACKEND, LOG_LEVEL, ALIAS_CUDA, DISABLE_CUDA_SHIM, REHEARSE, STRICT)

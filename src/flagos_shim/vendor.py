@@ -61,6 +61,8 @@ class Vendor:
         errors: rules that recognise the vendor's error texts; for this and the next two, "module:name" may stand for
             the object, which is then imported when it is first needed: see `read`.
         error_codes: the vendor's codes and their meaning.
+        fallback: a regular expression that finds, in the plugin's warnings, the operator that it computes on the CPU.
+        strict: variables that make the plugin refuse to compute an operator on the CPU; set by FLAGOS_SHIM_STRICT=1.
         telemetry: the reader of the vendor's SMI tool.
         conflicts: modules that patch torch for the same purpose -> what to remove.
         prepare: called before the plugin is imported.
@@ -91,6 +93,8 @@ class Vendor:
     capability: tuple[int, int] = (8, 0)
     errors: tuple[Any, ...] | str = ()
     error_codes: Mapping[str, Any] | str = field(default_factory=dict)
+    fallback: str | None = None
+    strict: Mapping[str, str] = field(default_factory=dict)
     telemetry: Any | None = None
     conflicts: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[], None] | None = None

@@ -11,12 +11,25 @@ SURFACES = (
     "amp",
     "flagos",
     "exceptions",
+    "fallback",
     "distributed",
     "compile",
     "compile_backends",
     "jit",
     "fx",
+    "library",
 )
 
 # On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.
-IDENTITY_SURFACES = ("device", "factories", "tensor", "storage", "generator", "amp", "flagos", "compile", "compile_backends", "jit")
+IDENTITY_SURFACES = (
+    "device",
+    "factories",
+    "tensor",
+    "storage",
+    "generator",
+    "amp",
+    "flagos",
+    "compile",
+    "compile_backends",
+    "jit",
+)

@@ -69,6 +69,8 @@ VENDOR = Vendor(
     },
     errors="flagos_shim.vendors._ascend_errors:ERRORS",
     error_codes="flagos_shim.vendors._ascend_errors:ERROR_CODES",
+    fallback=r"\ACAUTION: The operator '(aten::[\w.]+)' is not currently supported on the NPU backend",
+    strict={"TORCH_NPU_FALLBACK_CPU_DISABLE": "1"},
     telemetry="flagos_shim.vendors._npu_smi:READER",
     prepare=_prepare,
 )

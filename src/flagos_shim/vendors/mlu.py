@@ -29,5 +29,7 @@ VENDOR = Vendor(
     renames={"CUDAGraph": "MLUGraph", "nvtx": "cnpx", "nccl": "cncl"},
     errors="flagos_shim.vendors._mlu_errors:ERRORS",
     error_codes="flagos_shim.vendors._mlu_errors:ERROR_CODES",
+    fallback=r"\AThe operator '(aten::[\w.]+)' (?:is not currently supported|fails) on the MLU backend and will fall back",
+    strict={"ENABLE_FALLBACK_TO_CPU": "0"},
     telemetry="flagos_shim.vendors._cnmon:READER",
 )
