@@ -86,7 +86,7 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--sets", type=int, default=3, help="fresh interpreters of each way (default: 3)")
     parser.add_argument("--rounds", type=int, default=15, help="rounds of calls in each (default: 15)")
-    parser.add_argument("--steps", type=int, default=10, help="rounds of training steps in each (default: 10)")
+    parser.add_argument("--steps", type=int, default=40, help="rounds of training steps in each (default: 40)")
     parser.add_argument("--piece", type=float, default=0.002, help="seconds of one piece (default: 0.002)")
     parser.add_argument("--starts", type=int, default=7, help="activations of each way (default: 7)")
     parser.add_argument("--pairs", type=int, default=60, help="starts of the interpreter of each kind (default: 60)")

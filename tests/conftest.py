@@ -51,6 +51,9 @@ class Run:
         return self.stderr.strip().splitlines()[-1]
 
 
+# Every vendor that can start here: the real plugin on host memory, two on the pretend device, and the CPU.
+STARTABLE = ("ascend", "mlu", "musa", "cpu")
+
 RunIsolated = Callable[..., Run]
 
 
@@ -115,6 +118,12 @@ def _run_isolated(
 def run_isolated() -> RunIsolated:
     """See ``_run_isolated``: ``run_isolated(code_or_path, *, backend, rehearse, env, args, flags, stdin, cwd)``."""
     return _run_isolated
+
+
+@pytest.fixture(params=STARTABLE)
+def backend(request: pytest.FixtureRequest) -> str:
+    """The vendor in turn; a test that asks for it runs on all of them."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,6 +18,7 @@ from ._patching import Ledger, iterate
 from .failures import BackendUnavailableError, ConflictError, FlagosShimError
 from .patches import IDENTITY_SURFACES, SURFACES
 from .vendor import Vendor
+from .vendors import RIVAL_SWITCHES
 
 _log = logging.getLogger("flagos_shim")
 
@@ -118,6 +119,8 @@ def _start(chosen: Vendor | None) -> Activation:
         rehearse.prepare(rehearsed, os.environ)
     vendor, how = (chosen, "chosen") if chosen is not None else (registry.detect(rehearsed), "detected")
     _refuse_rivals(vendor)
+    for setting in _settings.of_vendor(vendor):
+        setting.read()  # what cannot be read is said before anything is started
     listening = _Listening(_settings.LOG_LEVEL.read())
     changes = _environment.Changes()
     try:
@@ -220,7 +223,7 @@ def _require_cuda(vendor: Vendor) -> None:
     step = (
         "torch.cuda finds no device; is the driver loaded, and recent enough for this torch?"
         if torch.backends.cuda.is_built()
-        else "it was built for neither CUDA nor HIP. Install a build of torch that is."
+        else "it was built without it. Install a build of torch for this device."
     )
     raise BackendUnavailableError(
         f"The back end {vendor.name!r}: torch {torch.__version__} has no {vendor.title} device: {step} "
@@ -236,16 +239,12 @@ def _hidden(vendor: Vendor) -> bool:
 
 
 def _refuse_rivals(vendor: Vendor) -> None:
-    rivals = {
-        "torch_fl": "remove `import torch_fl`: it is a device plugin of its own, and an alternative to this package",
-        **registry.conflicts(),
-        **vendor.conflicts,
-    }
-    for module, remedy in rivals.items():
+    for module, remedy in {**registry.conflicts(), **vendor.conflicts}.items():
         if module in sys.modules:
             raise ConflictError(f"{module} is active in this process and patches torch for the same purpose: {remedy}.")
-    if os.environ.get("TORCH_TRANSFER_TO_NPU", "0") not in ("0", ""):
-        raise ConflictError("TORCH_TRANSFER_TO_NPU is set, and patches torch for the same purpose: unset it.")
+    for variable, remedy in RIVAL_SWITCHES.items():
+        if os.environ.get(variable, "0") not in ("0", ""):
+            raise ConflictError(f"{variable} is set, and patches torch for the same purpose: {remedy}.")
 
 
 def deactivate() -> list[str]:

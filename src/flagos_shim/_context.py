@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from ._devices import DeviceTable, KindTable
+from ._devices import DeviceTable, KindTable, parse
 
 if TYPE_CHECKING:
     from ._coverage import Decision
@@ -55,13 +56,16 @@ class Context:
     def translate(self, value: Any) -> Any:
         """What to hand torch for ``value`` at a device position: strings by the table, all else as it is.
 
-        An integer is an ordinal of the vendor's device.
+        An integer, also an enumeration's or NumPy's, is an ordinal of the vendor's device.
         """
         if isinstance(value, str):
             return self.devices[str.__str__(value)]
-        if value.__class__ is int and self.device_type is not None:
-            return self.make_device(value)
-        return value
+        kind = value.__class__
+        if kind is not int:
+            if kind is bool or not (isinstance(value, int) or (kind.__module__ == "numpy" and isinstance(value, Integral))):
+                return value
+            value = int(value)
+        return value if self.device_type is None else self.make_device(value)
 
     def accelerator(self, value: Any) -> Any:
         """The vendor's device for what ``.cuda(device)`` takes: None (the current one), an ordinal, or a device.
@@ -95,7 +99,11 @@ class Context:
         """What to hand torch for ``value`` where it takes a device *type*: "cuda" becomes "npu", "cpu" stays."""
         if isinstance(value, str):
             text = str.__str__(value)
-            return self.device_type if self.device_type is not None and text in self.aliases else text
+            if text in self.aliases:
+                return self.device_type
+            # torch takes "cuda:0" in most of these places too.
+            found = parse(text, self.aliases)
+            return text if found is None else str(self.make_device(found[1]))
         return value
 
     def owns(self, device: Any) -> bool:

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from . import registry, rehearse
 from ._context import Context
 from ._cuda_names import DECLARED, StandIn, advice, find, forward, refusing, vendor_name
 from ._cuda_public import groups, identified
 from ._patching import Patch
+from .vendors import BUILTIN
 
 SAME = "same name"
 OTHER = "other name"
@@ -28,8 +30,6 @@ UNSUPPORTED = "unsupported"
 STATES = (SAME, OTHER, EMULATED, OWN, UNSUPPORTED)
 
 _COMMAND = "python -m flagos_shim._coverage --write docs/coverage"
-# The vendors whose plugin runs on any machine, and how.
-_TABLES = {"ascend": ("--rehearse", "ascend"), "cpu": ("--backend", "cpu")}
 
 # Names that torch's own Python does right once the names it calls are routed; the vendor's would lose something
 # (a class that programs hold already, or that torch.compile knows).
@@ -149,7 +149,7 @@ def table(ctx: Context) -> str:
     plugin = sys.modules.get(ctx.vendor.package or "")
     versions = f"torch {str(torch.__version__).partition('+')[0]}"
     if plugin is not None:
-        versions += f", {ctx.vendor.package} {str(getattr(plugin, '__version__', '?')).partition('+')[0]}"
+        versions += f", {ctx.vendor.package} {getattr(plugin, '__version__', '?')}"
     lines = [
         f"# torch.cuda on {ctx.vendor.title} (`{ctx.vendor.name}`)",
         "",
@@ -165,8 +165,18 @@ def table(ctx: Context) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _startable() -> Iterator[tuple[str, str]]:
+    """The vendors that start on this machine, and the launcher's option for each: rehearsed, installed, or the CPU."""
+    for name, where in BUILTIN.items():
+        vendor = registry.load(where)
+        if name in rehearse.KNOWN:
+            yield name, "--rehearse"
+        elif not vendor.indexed or (vendor.package is not None and registry.is_installed(vendor)):
+            yield name, "--backend"
+
+
 def main(arguments: list[str]) -> int:
-    """Write the tables of `_TABLES` into a directory (``--write DIRECTORY``), or print the active back end's."""
+    """Write the tables of the vendors that start here into a directory (``--write DIRECTORY``), or print the active back end's."""
     if arguments == ["--print"]:
         importlib.import_module("torch")  # which activates the back end that was asked for
         from ._activation import current
@@ -182,8 +192,8 @@ def main(arguments: list[str]) -> int:
         return 2
     directory = pathlib.Path(arguments[1])
     directory.mkdir(parents=True, exist_ok=True)
-    for name, options in _TABLES.items():
-        command = [sys.executable, "-m", "flagos_shim", *options, "-m", "flagos_shim._coverage", "--print"]
+    for name, option in _startable():
+        command = [sys.executable, "-m", "flagos_shim", option, name, "-m", "flagos_shim._coverage", "--print"]
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         (directory / f"{name}.md").write_text(run.stdout, encoding="utf-8")
     return 0

@@ -6,6 +6,7 @@ decide by the true name which code to run.  So the answer depends on who asks: t
 
 from __future__ import annotations
 
+import codecs
 import functools
 import sys
 from collections.abc import Iterable
@@ -79,6 +80,41 @@ class RoutedName(str):
             return True
         return self.alias.startswith(prefix, *bounds) and not is_internal(sys._getframe(1))
 
+    def endswith(self, suffix: Any, *bounds: Any) -> bool:
+        """As ``str.endswith``, for either name."""
+        if str.endswith(self, suffix, *bounds):
+            return True
+        return self.alias.endswith(suffix, *bounds) and not is_internal(sys._getframe(1))
+
+    # What gives the same text again is the same name: `str(x.device.type)`, f"{x.device.type}", `.split(":")[0]`.
+
+    def __str__(self) -> str:
+        return self
+
+    def __format__(self, spec: str) -> str:
+        return str.__format__(self, spec) if spec else self
+
+    def lower(self) -> str:
+        """As ``str.lower``."""
+        return self._unless(str.lower(self))
+
+    def strip(self, chars: str | None = None, /) -> str:
+        """As ``str.strip``."""
+        return self._unless(str.strip(self, chars))
+
+    def split(self, sep: str | None = None, maxsplit: Any = -1) -> list[str]:
+        """As ``str.split``."""
+        return [self._unless(part) for part in str.split(self, sep, maxsplit)]
+
+    def partition(self, sep: str, /) -> tuple[str, str, str]:
+        """As ``str.partition``."""
+        first, found, rest = str.partition(self, sep)
+        return self._unless(first), found, rest
+
+    def _unless(self, text: str) -> str:
+        """This name, unless ``text`` is another."""
+        return self if str.__eq__(self, text) else text
+
     def __copy__(self) -> RoutedName:
         return self
 
@@ -86,7 +122,8 @@ class RoutedName(str):
         return self
 
     def __reduce__(self) -> Any:
-        return str, (self.alias,)
+        # A call that gives plain text: of those that do, this is the one that `torch.load(weights_only=True)` allows.
+        return codecs.encode, (codecs.encode(self.alias, "rot13"), "rot13")
 
 
 class DeviceType(RoutedName):

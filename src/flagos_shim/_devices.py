@@ -8,8 +8,13 @@ from __future__ import annotations
 import re
 from typing import Any, Callable
 
+from .vendors import TAGS
+
 # A whole device string and nothing else: "cuda", "cuda:3".  Paths, keys and other text never match.
 _GRAMMAR = re.compile(r"(?P<kind>[a-z_]+)(?::(?P<index>0|[1-9][0-9]*))?", re.ASCII)
+
+# The tag of a storage in a saved file: CUDA's, this package's, any vendor's, so that a file of any of them loads here.
+_TAG = r"(?:cuda|flagos|{})(?::(\d+))?"
 
 # torch reads an ordinal into 32 bits, and says so of a larger one.
 _LARGEST = 2**31 - 1
@@ -34,6 +39,15 @@ def parse(text: str, aliases: tuple[str, ...]) -> tuple[str, int | None] | None:
         return None
     index = None if found["index"] is None else int(found["index"])
     return None if index is not None and index > _LARGEST else (found["kind"], index)
+
+
+def tag_pattern(own: str) -> re.Pattern[str]:
+    """What matches the device tag that any accelerator writes into a file; group 1 is the ordinal.
+
+    Args:
+        own: the device type in use, which may be a third party's.
+    """
+    return re.compile(_TAG.format("|".join(sorted({*TAGS, own} - {"cpu"}))))
 
 
 class DeviceTable(dict[str, Any]):

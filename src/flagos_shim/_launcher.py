@@ -19,6 +19,7 @@ from typing import NoReturn
 from . import _startup, registry, rehearse
 from ._version import __version__
 from .failures import FlagosShimError
+from .vendors import BUILTIN
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
 _HOOK = "flagos_shim_startup.pth"
@@ -38,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Run a CUDA program on the back end that FLAGOS_DEVICE_BACKEND names, or on the one detected.",
     )
     parser.add_argument("--version", action="version", version=f"flagos_shim {__version__}")
-    parser.add_argument("--backend", metavar="NAME", help="the back end, e.g. ascend or cpu (FLAGOS_DEVICE_BACKEND)")
+    parser.add_argument("--backend", metavar="NAME", help=f"the back end: {', '.join(BUILTIN)} (FLAGOS_DEVICE_BACKEND)")
     parser.add_argument(
         "--rehearse",
         metavar="NAME",

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
+from . import rehearse
 from .failures import FlagosShimError
+from .vendor import Vendor
 
 # The spellings that torch_fl, the FlagOS plugin, takes for "off"; everything else that is set means "on".
 _OFF = ("0", "", "off", "OFF", "false", "FALSE", "False")
@@ -19,6 +21,15 @@ def _text(value: str) -> str | None:
 
 def _switch(value: str) -> bool:
     return value.strip() not in _OFF
+
+
+def _bytes(value: str) -> int | None:
+    text = value.strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal()) or int(text) == 0:
+        raise ValueError("expected a number of bytes, e.g. 1073741824")
+    return int(text)
 
 
 def _level(value: str) -> str | None:
@@ -67,8 +78,28 @@ DISABLE_CUDA_SHIM = Setting(
     False,
     _switch,
 )
-REHEARSE = Setting("FLAGOS_SHIM_REHEARSE", "Run a vendor's real plugin on host memory, e.g. `ascend`.", None, _text)
+REHEARSE = Setting("FLAGOS_SHIM_REHEARSE", f"Run a vendor's real plugin on host memory: {', '.join(rehearse.KNOWN)}.", None, _text)
 
 STRICT = Setting("FLAGOS_SHIM_STRICT", "1 makes an operator that would run on the CPU an error.", False, _switch)
+
+
+
+def pool_size(vendor: Vendor) -> Setting:
+    """``FLAGOS_<VENDOR>_POOL_SIZE``, e.g. FLAGOS_ACME_POOL_SIZE for the vendor ``acme``."""
+    name = f"FLAGOS_{vendor.name.upper()}_POOL_SIZE"
+    return Setting(name, "Bytes that the caching allocator reserves when the device starts.", None, _bytes)
+
+
+def fused(vendor: Vendor, switch: str) -> Setting:
+    """``FLAGOS_<VENDOR>_<SWITCH>``, for a key of the vendor's field ``fused``."""
+    name = f"FLAGOS_{vendor.name.upper()}_{switch}"
+    meaning = f"1 sends {vendor.fused[switch].target.replace(':', '.')} to the plugin's fused operator where it applies."
+    return Setting(name, meaning, False, _switch)
+
+
+def of_vendor(vendor: Vendor) -> tuple[Setting, ...]:
+    """The settings whose names have the vendor's in them."""
+    return (pool_size(vendor), *(fused(vendor, switch) for switch in vendor.fused))
+
 
 SETTINGS = (BACKEND, LOG_LEVEL, ALIAS_CUDA, DISABLE_CUDA_SHIM, REHEARSE, STRICT)

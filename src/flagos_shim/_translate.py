@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .errors import ErrorCode, ErrorRule, Raises, lookup
+from .vendors._common_rules import DEVICE_OOM, HOST_OOM
 
 # torch's own carriers of somebody else's exception: torch._utils.ExceptionWrapper and the TorchScript interpreter.
 _CARRIER = re.compile(
@@ -36,13 +37,6 @@ _SIZE = re.compile(
     r"|Requested size: ([\d.]+ ?(?:bytes|[KMGTPE]i?B)\b)"
     r"|[Ff]ailed to allocate (\d+ bytes)"
 )
-# Words that only an allocator or a vendor's runtime writes; a text without any of them is somebody's own.
-_DEVICE_OOM = re.compile(
-    r"\b(?:NPU|MLU|CNRT|MUSA|XPU|GCU|CUDA|HIP|FlagOS|MPS backend) out of memory\b|\b\w+ out of memory\. [Tt]ried to "
-    r"|\bEL0004\b|\bEI00(?:07|11)\b|\b[Ff]ailed to allocate\b|function error: |\bCN(?:RT|NL|DRV|CL) error\b"
-    r"|\bThe Inner error is reported as above\b|_ERROR_OUT_OF_DEVICE_MEMORY\b"
-)
-_HOST_OOM = re.compile(r"host out of memory|DefaultCPUAllocator|[Mm]allocHost\w*[^\n]*error code is ")
 
 
 @dataclass(frozen=True)
@@ -202,7 +196,7 @@ def normalise_out_of_memory(text: str) -> str:
     text that begins so already, that speaks of host memory, or that no allocator wrote comes back as it is; so this
     can be applied wherever an out-of-memory error is constructed.
     """
-    if text.startswith(_OOM_BEGINS) or _HOST_OOM.search(text) or not _DEVICE_OOM.search(text):
+    if text.startswith(_OOM_BEGINS) or HOST_OOM.search(text) or not DEVICE_OOM.search(text):
         return text
     return _begin_with_out_of_memory(text)
 

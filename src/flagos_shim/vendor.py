@@ -31,6 +31,20 @@ class Probe:
 
 
 @dataclass(frozen=True)
+class Fused:
+    """A fused operator of the plugin's that can stand for a function of torch's where it applies.
+
+    Attributes:
+        target: the function, e.g. ``torch.nn.functional:linear``.
+        build: "module:name" of a function which is given the vendor's device type and torch's function, and returns
+            one of the same signature.  That calls torch's own wherever the fused operator does not apply.
+    """
+
+    target: str
+    build: str
+
+
+@dataclass(frozen=True)
 class Vendor:
     """Everything the shim knows about one vendor.
 
@@ -54,7 +68,12 @@ class Vendor:
         allocator_options: options of PYTORCH_CUDA_ALLOC_CONF that the vendor's allocator knows too.
         collective: name of the collective back end in torch.distributed.
         process_group: "module:class" of the plugin's process group, which stands for ``ProcessGroupNCCL``.
+        trace_library: the library with which the plugin traces in torch's profiler; where it cannot be loaded, operators
+            are timed with events, for which the plugin must have registered itself.
+        before_load: "module:name" of a function of the plugin's that its own ``torch.load`` calls with ``map_location``
+            first, for files of its older releases; torch's own ``torch.load`` stands in its place.
         compile_backend: the vendor's best ``torch.compile`` back end; None means torch's default.
+        fused: switch, e.g. "FUSED_LINEAR" -> Fused; the variable FLAGOS_<NAME>_<SWITCH>=1 asks for it.
         renames: name in torch.cuda -> dotted name in the namespace.
         absent: name in torch.cuda -> what to use instead; a promise that somebody has looked.
         capability: what ``get_device_capability`` answers where the plugin gives None.
@@ -87,7 +106,10 @@ class Vendor:
     allocator_options: tuple[str, ...] = ()
     collective: str | None = None
     process_group: str | None = None
+    trace_library: str | None = None
+    before_load: str | None = None
     compile_backend: str | None = None
+    fused: Mapping[str, Fused] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     capability: tuple[int, int] = (8, 0)
@@ -111,7 +133,7 @@ class Vendor:
         if self.device_type == "cuda" and not self.identity:
             raise FlagosShimError(f"Vendor {self.name!r}: device_type 'cuda' needs identity=True.")
         if self.indexed and not self.identity and self.namespace is None:
-            raise FlagosShimError(f"Vendor {self.name!r}: an accelerator needs a namespace, e.g. 'torch.npu'.")
+            raise FlagosShimError(f"Vendor {self.name!r}: an accelerator needs a namespace, e.g. 'torch.acme'.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,7 +147,14 @@ class Vendor:
             ImportError, AttributeError: there is nothing at the place that the field names.
         """
         value = getattr(self, name)
-        if not isinstance(value, str):
-            return value
-        module, _, attribute = value.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return at(value) if isinstance(value, str) else value
+
+
+def at(place: str) -> Any:
+    """The object that "module:name" names.
+
+    Raises:
+        ImportError, AttributeError: there is nothing at that place.
+    """
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)

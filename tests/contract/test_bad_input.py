@@ -82,7 +82,7 @@ def test_a_plugin_without_its_sdk_that_nobody_chose(run_isolated: Any) -> None:
 @pytest.mark.parametrize(
     ("backend", "text"),
     [
-        ("cuda", "it was built for neither CUDA nor HIP. Install a build of torch that is."),
+        ("cuda", "it was built without it. Install a build of torch for this device."),
         ("xpu", "torch.xpu was imported, but finds no device on this machine."),
     ],
 )

@@ -28,7 +28,7 @@ def test_functions_compile_whole(run_isolated: Any, backend: str, order: str) ->
     args = [*(["early"] if order == "early" else []), *compilers]
     found = run_isolated(INSIDE / "compiled_functions.py", backend=backend, args=args, timeout=900).json
     failed = {name: error for name, error in found.items() if error}
-    assert len(found) >= 55 * len(compilers)
+    assert len(found) == 53 * len(compilers)
     assert not failed, "\n".join(f"{name}: {error}" for name, error in failed.items())
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-BOTH = pytest.mark.parametrize("backend", ["ascend", "cpu"])
 SAMPLES = Path(__file__).parents[1] / "unit" / "data" / "smi"
 
 NUMBERS = """
@@ -90,7 +89,6 @@ assert torch.cuda.list_gpu_processes().startswith("GPU:0") and 0 <= torch.cuda.u
 """
 
 
-@BOTH
 def test_numbers(backend, run_isolated, tmp_path):
     run_isolated(NUMBERS, backend=backend, cwd=tmp_path).ok()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-BOTH = pytest.mark.parametrize("backend", ["ascend", "cpu"])
-
 STREAMS = """
 import time, torch
 Stream, Event = torch.cuda.Stream, torch.cuda.Event
@@ -135,7 +133,6 @@ assert asked(x).tolist() == [2, 2] and beside(x).tolist() == [2, 2]
 """
 
 
-@BOTH
 @pytest.mark.parametrize("code", [STREAMS, GRAPHS, MARKS, COMPILED], ids=["streams", "graphs", "marks", "compiled"])
 def test_streams_graphs_marks(code, backend, run_isolated):
     run_isolated(code, backend=backend).ok()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-BOTH = pytest.mark.parametrize("backend", ["ascend", "cpu"])
-
 TYPES = """
 import torch, warnings
 warnings.simplefilter("ignore")
@@ -39,10 +37,15 @@ for name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Cha
     assert kind.dtype is getattr(torch, f"{name}Storage").dtype
 
 indices = torch.tensor([[0, 1]])
-sparse = torch.cuda.sparse.FloatTensor(indices, torch.ones(2), torch.Size([3]))
-assert sparse.to_dense().tolist() == [1, 1, 0] and isinstance(sparse, torch.cuda.sparse.FloatTensor)
-assert not isinstance(sparse, torch.cuda.sparse.HalfTensor) and not isinstance(on_device, torch.cuda.sparse.FloatTensor)
-assert torch.cuda.sparse.LongTensor(2, 3).shape == (2, 3)
+try:
+    sparse = torch.cuda.sparse.FloatTensor(indices, torch.ones(2), torch.Size([3]))
+except NotImplementedError as error:  # the pretend device has no sparse kernels
+    assert str(error).startswith("Operator not supported. ") and error.vendor in ("mlu", "musa"), error
+else:
+    assert sparse.to_dense().tolist() == [1, 1, 0] and isinstance(sparse, torch.cuda.sparse.FloatTensor)
+    assert not isinstance(sparse, torch.cuda.sparse.HalfTensor)
+    assert torch.cuda.sparse.LongTensor(2, 3).shape == (2, 3)
+assert not isinstance(on_device, torch.cuda.sparse.FloatTensor)
 
 for kind in ("torch.cuda.DoubleTensor", torch.cuda.HalfTensor, torch.cuda.FloatTensor):
     torch.set_default_tensor_type(kind)
@@ -161,7 +164,6 @@ assert not torch.xpu.is_available() and not torch.mtia.is_available() and torch.
 """
 
 
-@BOTH
 @pytest.mark.parametrize("code", [TYPES, COLLECTIVES, SWITCHES], ids=["types", "collectives", "switches"])
 def test_types_collectives_switches(code, backend, run_isolated):
     run_isolated(code, backend=backend).ok()

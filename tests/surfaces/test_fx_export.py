@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +31,6 @@ def test_fx_export(outcome: Any, check: str) -> None:
 ONNX = SCRIPT.with_name("onnx_files.py")
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("onnxscript") is None, reason="torch.onnx.export needs onnx and onnxscript"
-)
 @pytest.mark.parametrize("backend", ["ascend", "cpu"])
 def test_onnx(run_isolated: Any, backend: str) -> None:
     found = run_isolated(ONNX, backend=backend, timeout=600).json

@@ -43,7 +43,7 @@ def test_cuda_devices_need_identity() -> None:
 
 
 def test_an_accelerator_needs_a_namespace() -> None:
-    with pytest.raises(FlagosShimError, match=r"needs a namespace, e\.g\. 'torch\.npu'"):
+    with pytest.raises(FlagosShimError, match=r"needs a namespace, e\.g\. 'torch\.acme'"):
         make(namespace=None)
     assert not make(namespace=None, indexed=False).indexed
 

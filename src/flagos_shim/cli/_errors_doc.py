@@ -29,7 +29,7 @@ A translated exception has these attributes besides, all plain strings that surv
 
 | attribute | what |
 |---|---|
-| `vendor` | the back end, e.g. `ascend` |
+| `vendor` | the back end, as `FLAGOS_DEVICE_BACKEND` names it |
 | `vendor_code` | the code as the vendor prints it, e.g. `507035`, `EL0004`; empty where there is none |
 | `category` | `resource`: free something, then retry. `parameter`: the call or the set-up is wrong. `execution`: a \
 kernel or a collective failed, restart the process. `fatal`: the device or a link is at fault |

@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 
 from .._translate import classify
 from ..errors import ErrorCode, ErrorRule, Explanation, lookup
-from ..vendors._ascend_errors import ERROR_CODES as _ASCEND_CODES
-from ..vendors._ascend_errors import ERRORS as _ASCEND
-from ..vendors._mlu_errors import ERROR_CODES as _MLU_CODES
-from ..vendors._mlu_errors import ERRORS as _MLU
-from ..vendors._other_errors import FLAGOS_ERROR_CODES, FLAGOS_ERRORS, GCU_ERRORS, MUSA_ERRORS, XPU_ERRORS
+from ..registry import load
+from ..vendor import at
+from ..vendors import BUILTIN, OTHER_ERRORS
 
 
 @dataclass(frozen=True)
@@ -30,14 +28,15 @@ class Source:
     codes: Mapping[str, ErrorCode] = field(default_factory=dict)
 
 
-SOURCES = (
-    Source("ascend", _ASCEND, _ASCEND_CODES),
-    Source("mlu", _MLU, _MLU_CODES),
-    Source("musa", MUSA_ERRORS),
-    Source("gcu", GCU_ERRORS),
-    Source("xpu", XPU_ERRORS),
-    Source("flagos", FLAGOS_ERRORS, FLAGOS_ERROR_CODES),
-)
+def _sources() -> Iterator[Source]:
+    for vendor in map(load, BUILTIN.values()):
+        if vendor.errors:
+            yield Source(vendor.name, vendor.read("errors"), vendor.read("error_codes"))
+    for name, (rules, codes) in OTHER_ERRORS.items():
+        yield Source(name, at(rules), at(codes))
+
+
+SOURCES = tuple(_sources())
 
 SHOWN_CLASS = {
     "out_of_memory": "torch.cuda.OutOfMemoryError",

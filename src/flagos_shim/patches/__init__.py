@@ -3,10 +3,13 @@
 SURFACES = (
     "device",
     "factories",
+    "fused",
     "tensor",
+    "nn",
     "storage",
     "generator",
     "cuda",
+    "pool",
     "serialization",
     "amp",
     "flagos",
@@ -18,6 +21,7 @@ SURFACES = (
     "jit",
     "fx",
     "library",
+    "profiler",
 )
 
 # On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.
@@ -32,4 +36,5 @@ IDENTITY_SURFACES = (
     "compile",
     "compile_backends",
     "jit",
+    "pool",
 )

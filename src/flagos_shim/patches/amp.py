@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._context import Context
+from .._device_type import DeviceType
 from .._patching import Surface
 
 surface = Surface("amp")
@@ -12,14 +13,29 @@ surface = Surface("amp")
 _C_STATE = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype")
 
 
-@surface.wrap("torch.amp.autocast_mode:autocast.__init__")
 @surface.wrap("torch.amp.grad_scaler:GradScaler.__init__", optional=True)
+def scaler(ctx: Context, original: Any) -> Any:
+    """`GradScaler("cuda")` is on, for the vendor's device; a pickled one says `cuda`."""
+    make = construct(ctx, original)
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return make
+    routed = DeviceType(ctx.vendor.device_type)
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        if self._device == ctx.device_type:
+            self._device = routed
+
+    return __init__
+
+
+@surface.wrap("torch.amp.autocast_mode:autocast.__init__")
 def construct(ctx: Context, original: Any) -> Any:
-    """`torch.autocast("cuda")` and `GradScaler("cuda")` are on, for the vendor's device."""
+    """`torch.autocast("cuda")` is on, for the vendor's device."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         if args and args[0].__class__ is str:
-            original(self, ctx.device_type if args[0] in ctx.aliases else args[0], *args[1:], **kwargs)
+            original(self, ctx.device_kind(args[0]), *args[1:], **kwargs)
             return
         for name in ("device_type", "device"):
             if name in kwargs:
@@ -39,9 +55,7 @@ def _state(ctx: Context, original: Any) -> Any:
 
     def state(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and len(args) > setter and args[0].__class__ is str:
-            if args[0] in ctx.aliases:
-                args = (ctx.device_type, *args[1:])
-            return original(*args)
+            return original(ctx.device_kind(args[0]), *args[1:])
         if not ctx.active:
             return original(*args, **kwargs)
         if "device_type" in kwargs:

@@ -70,6 +70,15 @@ def traced_device_type_is_constant(_ctx: Context, _original: Any) -> type:
     return TracedDeviceType
 
 
+@surface.enrol("torch._dynamo.utils:common_constant_types")
+def properties_are_constant(_ctx: Context, _original: Any) -> type:
+    """The properties of a device are a constant."""
+    import torch
+
+    kind: type = torch.cuda._CudaDeviceProperties
+    return kind
+
+
 @surface.wrap(f"{_CONSTANT}.const_getattr")
 def const_getattr(ctx: Context, original: Any) -> Any:
     """`x.device.type` equals "cuda" in the traced program, as it does outside, and is plain in torch's own code."""

@@ -30,6 +30,8 @@ from . import (  # noqa: F401  (importing them makes their declarations)
 
 # Code that asks for CUDA before it makes code for CUDA's own compiler; then there is none.
 _MAKES_CUDA_CODE = ("torch._inductor.",)
+# Torch's own question which accelerator there is, in its order: with this answer it comes to the vendor's name.
+_CHOOSES_DEVICE = "_get_available_device_type"
 
 surface = Surface("cuda")
 surface.discover(cuda_types.tensor_types)
@@ -97,7 +99,9 @@ def is_available(ctx: Context, original: Any) -> Any:
     def is_available() -> bool:
         if not ctx.active:
             return bool(original())
-        if sys._getframe(1).f_globals.get("__name__", "").startswith(_MAKES_CUDA_CODE):
+        frame = sys._getframe(1)
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith(_MAKES_CUDA_CODE) or (name == "torch._utils" and frame.f_code.co_name == _CHOOSES_DEVICE):
             return False
         if initialized():
             return True

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._context import Context
-from .._cuda_names import stand_in
+from .._cuda_names import find, stand_in
 from .._patching import Patch
 
+# Programs, and torch's own hooks, ask for at least this; DistributedDataParallel's bfloat16 hook for one.
+_VERSION = (2, 10, 3)
 _SUM, _PROD, _MAX, _MIN, _AVG = range(5)  # ncclRedOp_t
 
 
@@ -210,3 +212,16 @@ def is_available(ctx: Context, original: Any) -> Any:
         return False if ctx.active else bool(original(tensors))
 
     return is_available
+
+
+@stand_in("torch.cuda.nccl:version")
+def version(ctx: Context, original: Any) -> Any:
+    """the vendor's; else 2.10, whose collectives (bfloat16, averages) those of the vendors have"""
+    ask = find(ctx, "nccl.version")
+
+    def version() -> Any:
+        if not ctx.active:
+            return original()
+        return _VERSION if ask is None else ask()
+
+    return version

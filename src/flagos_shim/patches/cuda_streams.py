@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,9 +26,15 @@ def vendor_classes(ctx: Context) -> Iterator[Patch]:
         if hasattr(stream, handle):
             yield Patch(f"{place}.cuda_stream", _alias(handle), "The vendor's stream handle.", "provide")
             yield Patch(f"{place}.__cuda_stream__", _protocol(handle), "The stream protocol.", "provide")
+        yield Patch(f"{place}.priority_range", _priority_range, "Always has an answer.", "replace", optional=True)
+        given: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        yield Patch(f"{place}.__new__", _stream(given), "Remembers the priority asked for.", "replace")
+        yield Patch(f"{place}.priority", _priority(given), "Told also where the plugin does not.", "provide")
     if event is not None:
         place = f"{event.__module__}:{event.__qualname__}"
-        yield Patch(f"{place}.__new__", _event, "Accepts `external=`.", "replace")
+        untimed: weakref.WeakSet[Any] = weakref.WeakSet()
+        yield Patch(f"{place}.__new__", _event(untimed), "Accepts `external=`, and `interprocess=` everywhere.", "replace")
+        yield Patch(f"{place}.elapsed_time", _elapsed_time(untimed), "Raises what CUDA's events raise.")
         handle = f"{ctx.device_type}_event"
         if hasattr(event, handle):
             yield Patch(f"{place}.cuda_event", _alias(handle), "The vendor's event handle.", "provide")
@@ -58,16 +65,85 @@ def _protocol(handle: str) -> Any:
     return build
 
 
-def _event(ctx: Context, original: Any) -> Any:
-    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
-        if ctx.active:
+def _event(untimed: weakref.WeakSet[Any]) -> Any:
+    def build(ctx: Context, original: Any) -> Any:
+        def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
+            if not ctx.active:
+                return original(cls, *args, **kwargs)
             external = args[3] if len(args) > 3 else kwargs.pop("external", False)
             args = args[:3]
             if external:
                 raise unsupported(ctx, "Event(external=True)")
-        return original(cls, *args, **kwargs)
+            try:
+                event = original(cls, *args, **kwargs)
+            except RuntimeError as error:
+                if not (args[2] if len(args) > 2 else kwargs.pop("interprocess", False)):
+                    raise
+                # Most programs that ask for it never share the event; `ipc_handle` says that this one cannot be.
+                ctx.log.info("%s has no events between processes: %s", ctx.vendor.title, error)
+                event = original(cls, *args[:2], **kwargs)
+            if not (args[0] if args else kwargs.get("enable_timing", False)):
+                untimed.add(event)
+            return event
 
-    return staticmethod(__new__)
+        return staticmethod(__new__)
+
+    return build
+
+
+def _elapsed_time(untimed: weakref.WeakSet[Any]) -> Any:
+    def build(ctx: Context, original: Any) -> Any:
+        def elapsed_time(self: Any, end_event: Any) -> Any:
+            if ctx.active and (self in untimed or end_event in untimed):
+                raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+            try:
+                return original(self, end_event)
+            except RuntimeError as error:
+                if "must be recorded" not in str(error):
+                    raise
+                raise ValueError("Both events must be recorded before calculating elapsed time.") from error
+
+        return elapsed_time
+
+    return build
+
+
+def _stream(given: weakref.WeakKeyDictionary[Any, int]) -> Any:
+    def build(ctx: Context, original: Any) -> Any:
+        def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
+            stream = original(cls, *args, **kwargs)
+            priority = args[1] if len(args) > 1 else kwargs.get("priority", 0)
+            if priority:
+                given[stream] = priority
+            return stream
+
+        return staticmethod(__new__)
+
+    return build
+
+
+def _priority(given: weakref.WeakKeyDictionary[Any, int]) -> Any:
+    def build(ctx: Context, original: Any) -> Any:
+        def priority(self: Any) -> int:
+            try:
+                return int(original.__get__(self))
+            except (RuntimeError, AttributeError):
+                return given.get(self, 0)
+
+        return property(priority)
+
+    return build
+
+
+def _priority_range(ctx: Context, original: Any) -> Any:
+    def priority_range() -> tuple[int, int]:
+        try:
+            low, high = original()
+        except RuntimeError:  # the plugin does not tell; low and high are what every stream takes
+            return 0, -1
+        return low, high
+
+    return staticmethod(priority_range)
 
 
 @stand_in("torch.cuda:current_stream", "torch.cuda:default_stream")

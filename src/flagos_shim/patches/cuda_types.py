@@ -81,10 +81,10 @@ def _typed_storage(name: str) -> None:
         import torch
 
         theirs = find(ctx, name)
-        if theirs is not None:
+        # torch reads from the module's last name on which device such a storage lies; by it some plugins' lie on the host.
+        if theirs is not None and theirs.__module__.rpartition(".")[2] == ctx.device_type:
             return theirs
         dtype = torch._utils.classproperty(lambda cls: original._dtype)
-        # torch reads from the module's last name on which device such a storage lies.
         return type(name, original.__bases__, {"dtype": dtype, "_dtype": dtype, "__module__": ctx.vendor.namespace})
 
 

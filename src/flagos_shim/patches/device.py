@@ -98,12 +98,18 @@ def reduce(ctx: Context, original: Any) -> Any:
 
 @surface.wrap("torch:get_device_module", optional=True)
 def get_device_module(ctx: Context, original: Any) -> Any:
-    """The module of `cuda` is `torch.cuda`, also while another device is behind it."""
+    """The module of the device in use is `torch.cuda`; only the plain name `npu` gives the plugin's."""
     import torch
 
     def get_device_module(device: Any = None) -> Any:
         if isinstance(device, str) and str.__str__(device).partition(":")[0] in ctx.aliases:
             return torch.cuda
+        if ctx.active and ctx.vendor.indexed and device.__class__ is not str:
+            found = torch.accelerator.current_accelerator() if device is None else device
+            if isinstance(found, str):  # what `.type` answered
+                found = torch.device(found)
+            if isinstance(found, torch.device) and ctx.owns(found):
+                return torch.cuda
         return original(ctx.device_kind(device))
 
     return get_device_module

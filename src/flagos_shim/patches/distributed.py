@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from types import FunctionType
 from typing import Any
 
 from .._context import Context
-from .._device_type import collective_name
+from .._device_type import DeviceType, collective_name, is_internal
 from .._patching import Surface
 
 surface = Surface("distributed")
@@ -115,7 +117,6 @@ def is_backend_available(ctx: Context, original: Any) -> Any:
 def process_group(ctx: Context, original: Any) -> Any:
     """The class of the vendor's process group, for its `Options` and for isinstance."""
     import functools
-    import sys
 
     from .._patching import MISSING
 
@@ -145,6 +146,21 @@ surface.wrap(
 surface.wrap("torch.distributed.device_mesh:DeviceMesh.__init__", optional=True)(_device_type_first)
 
 
+@surface.replace("torch.distributed.device_mesh:DeviceMesh.device_type", optional=True)
+def mesh_device_type(ctx: Context, original: Any) -> Any:
+    """`mesh.device_type == "cuda"` holds in the program's code, as `device.type` does."""
+    if not ctx.vendor.indexed:
+        return original
+
+    def device_type(self: Any) -> Any:
+        name = original.__get__(self)
+        if name != ctx.device_type or is_internal(sys._getframe(1)):
+            return name
+        return DeviceType(name)
+
+    return property(device_type)
+
+
 @surface.wrap("torch.nn.parallel.distributed:DistributedDataParallel.__init__", optional=True)
 def data_parallel(ctx: Context, original: Any) -> Any:
     """`DistributedDataParallel(model, device_ids=[0])`: the vendor's devices; on the CPU torch takes none."""
@@ -160,3 +176,18 @@ def data_parallel(ctx: Context, original: Any) -> Any:
         original(self, module, device_ids, output_device, *rest, **kwargs)
 
     return __init__
+
+
+@surface.wrap("torch.nn.parallel.distributed:DistributedDataParallel._check_comm_hook", optional=True)
+def check_comm_hook(ctx: Context, original: Any) -> Any:
+    """The bfloat16 hooks are not refused for want of a CUDA version, which no vendor's build of torch has."""
+
+    def _check_comm_hook(self: Any, hook: Any) -> Any:
+        if ctx.active and isinstance(hook, FunctionType) and hook.__name__.startswith("bf16_compress"):
+            # Torch decides by the name; the signature, which it also looks at, is that of the hook.
+            copy = FunctionType(hook.__code__, hook.__globals__, "hook", hook.__defaults__, hook.__closure__)
+            copy.__annotations__ = hook.__annotations__
+            hook = copy
+        return original(self, hook)
+
+    return _check_comm_hook

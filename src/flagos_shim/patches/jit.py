@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import io
 import os
-import re
 import sys
 import zipfile
 from collections.abc import Callable
@@ -13,14 +12,12 @@ from typing import Any
 
 from .._archive import rename_devices
 from .._context import Context
+from .._devices import tag_pattern
 from .._patching import Surface
 from .._scripted import prepare
 from .._twins import Twins
 
 surface = Surface("jit")
-
-# The devices that CUDA and the vendors' plugins write into a file, so that a file of any of them loads here.
-ANY_TAG = re.compile(r"(?:cuda|flagos|npu|mlu|musa|gcu|xpu|hpu|mps|privateuseone)(?::(\d+))?")
 
 
 @surface.install("torch.jit._builtins:_get_builtin_table")
@@ -203,8 +200,10 @@ def load(ctx: Context, original: Any) -> Any:
     if ctx.vendor.identity:
         return original
 
+    known = tag_pattern(ctx.vendor.device_type)
+
     def rename(text: str) -> str:
-        found = ANY_TAG.fullmatch(text)
+        found = known.fullmatch(text)
         return text if found is None else str(ctx.make_device(None if found[1] is None else int(found[1])))
 
     def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:

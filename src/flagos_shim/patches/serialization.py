@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from .._context import Context
+from .._devices import tag_pattern
 from .._patching import Surface
 
 surface = Surface("serialization")
 
 # Asked before torch's own entries (10 for the CPU, 20 for CUDA) and the plugin's.
 _PRIORITY = 5
-# The tags that CUDA and the vendors' plugins write, so that a file of any of them loads here.
-_TAG = re.compile(r"(?:cuda|flagos|npu|mlu|musa|gcu|xpu|hpu|mps|privateuseone)(?::(\d+))?")
 
 
 @surface.enrol("torch.serialization:_package_registry")
 def location(ctx: Context, _registry: Any) -> Any:
     """Storages of the vendor's device are saved with the tag `cuda:N`; tags of any accelerator load onto it."""
+    known = tag_pattern(ctx.vendor.device_type)
 
     def tag(storage: Any) -> str | None:
         if not ctx.owns(storage.device):
@@ -27,7 +26,7 @@ def location(ctx: Context, _registry: Any) -> Any:
         return "cuda" if index is None else f"cuda:{index}"
 
     def restore(storage: Any, where: Any) -> Any:
-        found = _TAG.fullmatch(where) if isinstance(where, str) else None
+        found = known.fullmatch(where) if isinstance(where, str) else None
         if found is None:
             return None
         if not ctx.vendor.indexed:
@@ -42,3 +41,39 @@ def location(ctx: Context, _registry: Any) -> Any:
         return storage.to(device=ctx.make_device(index))
 
     return _PRIORITY, tag, restore
+
+
+@surface.wrap("torch:load")
+def load(ctx: Context, original: Any) -> Any:
+    """Torch's own `torch.load`: a plugin's own loses `map_location` and shared storages in files of the old format."""
+    from torch.serialization import load as torchs
+
+    if original is torchs:
+        return original
+    prepare = ctx.vendor.read("before_load")
+
+    def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not ctx.active:
+            return original(f, map_location, *args, **kwargs)
+        if prepare is not None:
+            prepare(map_location)
+        return torchs(f, map_location, *args, **kwargs)
+
+    return load
+
+
+@surface.wrap("torch:Tensor._reduce_ex_internal")
+def reduce(ctx: Context, original: Any) -> Any:
+    """A tensor without storage (a sparse one) that torch pickles by way of the CPU says `cuda:N` like all others."""
+    if not ctx.vendor.indexed:
+        return original
+    from torch._utils import _rebuild_device_tensor_from_cpu_tensor
+
+    def _reduce_ex_internal(self: Any, proto: Any) -> Any:
+        make, args = original(self, proto)
+        if make is _rebuild_device_tensor_from_cpu_tensor and ctx.active and ctx.owns(self.device):
+            cpu_tensor, dtype, _, requires_grad = args
+            args = (cpu_tensor, dtype, f"cuda:{self.get_device()}", requires_grad)
+        return make, args
+
+    return _reduce_ex_internal

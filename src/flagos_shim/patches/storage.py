@@ -22,6 +22,21 @@ def new(ctx: Context, original: Any) -> Any:
     return staticmethod(__new__)
 
 
+@surface.wrap("torch:TypedStorage.type")
+def type_(ctx: Context, original: Any) -> Any:
+    """`storage.type()` says `torch.cuda.FloatStorage` on the vendor's device."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+        result = original(self, dtype, non_blocking)
+        if isinstance(result, str) and ctx.owns(self.device):
+            return "torch.cuda." + result.rpartition(".")[2]
+        return result
+
+    return type
+
+
 @surface.replace("torch:UntypedStorage.is_cuda")
 @surface.replace("torch:TypedStorage.is_cuda")
 def is_cuda(ctx: Context, original: Any) -> Any:

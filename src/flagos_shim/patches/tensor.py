@@ -132,6 +132,37 @@ def is_cuda(ctx: Context, original: Any) -> Any:
     return property(is_cuda)
 
 
+@surface.replace("torch:Tensor.__cuda_array_interface__")
+def cuda_array_interface(ctx: Context, original: Any) -> Any:
+    """Absent on the vendor's device, so that CuPy and Numba do not take its address for one of CUDA's."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def __cuda_array_interface__(self: Any) -> Any:
+        """Array view description for CUDA tensors."""
+        if ctx.owns(self.device):
+            raise AttributeError(
+                f"Can't get __cuda_array_interface__ of a tensor on {self.device}: its memory is not CUDA's. "
+                "Use tensor.cpu(), or DLPack."
+            )
+        return original.__get__(self)
+
+    return property(__cuda_array_interface__)
+
+
+@surface.wrap("torch:Tensor.__dlpack_device__")
+def dlpack_device(ctx: Context, original: Any) -> Any:
+    """A tensor on the vendor's device says of itself, in DLPack's terms, that it is on an extension device."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+    from torch.utils.dlpack import DLDeviceType
+
+    def __dlpack_device__(self: Any) -> Any:
+        return (DLDeviceType.kDLExtDev, self.get_device()) if ctx.owns(self.device) else original(self)
+
+    return __dlpack_device__
+
+
 @surface.wrap("torch._C:_nn._parse_to")
 def parse_to(ctx: Context, original: Any) -> Any:
     """`module.to("cuda")`: torch reads the arguments of `Module.to` here."""

@@ -22,7 +22,11 @@ ALIASES = {
     "intel": "xpu",
 }  # fmt: skip
 
-# The modules of their makers that patch torch for the same purpose, and what to remove.
+# The device types that a saved file may carry, beside CUDA's: the vendors' own, and those of devices without a vendor
+# here.  A test compares this with the objects.
+TAGS = ("npu", "mlu", "musa", "gcu", "xpu", "hpu", "mps", "privateuseone")
+
+# The modules that patch torch for the same purpose, and what to remove.
 RIVALS = {
     "torch_npu.contrib.transfer_to_npu": "remove `from torch_npu.contrib import transfer_to_npu` "
     "and unset TORCH_TRANSFER_TO_NPU",
@@ -30,6 +34,18 @@ RIVALS = {
     "torchada": "remove `import torchada`",
     "torch_gcu.transfer_to_gcu": "remove `from torch_gcu import transfer_to_gcu`",
     "ipex_to_cuda": "remove `from ipex_to_cuda import ipex_init`",
+    "torch_fl": "remove `import torch_fl`: it is a device plugin of its own, and an alternative to this package",
+}
+
+# Variables by which a plugin patches torch for the same purpose, at its import, and what to do about one that is set.
+RIVAL_SWITCHES = {"TORCH_TRANSFER_TO_NPU": "unset it"}
+
+# Error tables of plugins that are no vendor of this package, in the form of a vendor's fields: rules and codes.
+OTHER_ERRORS = {
+    "flagos": (
+        "flagos_shim.vendors._other_errors:FLAGOS_ERRORS",
+        "flagos_shim.vendors._other_errors:FLAGOS_ERROR_CODES",
+    )
 }
 
 # The packages of their plugins: a program may import one before torch, which is then imported first.

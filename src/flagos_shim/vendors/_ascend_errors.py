@@ -138,7 +138,7 @@ ERRORS: tuple[ErrorRule, ...] = (
         (_ERR,),
         final=True,
     ),
-    common.operator_not_supported("NPU", r"\w*PrivateUse1|\w*NPU|npu"),
+    common.operator_not_supported("NPU", r"\w*PrivateUse1|\w*NPU|\w*npu"),
     common.bad_ordinal(),
     ErrorRule("invalid device ordinal in CANN", rf"{_CANN_TEXT}[\s\S]*\bdevice\b[^\n]*(?:is not in|range is) ?\[",
               common.BAD_ORDINAL, (_E_LINE, _E_BRACKETS), final=True),

@@ -6,7 +6,17 @@ Plugins are modelled on torch's CUDA code, so these sentences differ in that wor
 
 from __future__ import annotations
 
+import re
+
 from ..errors import Advice, Category, ErrorCode, ErrorRule, Raises
+
+# Words that only an allocator or a vendor's runtime writes; a text without any of them is somebody's own.
+DEVICE_OOM = re.compile(
+    r"\b(?:NPU|MLU|CNRT|MUSA|XPU|GCU|CUDA|HIP|FlagOS|MPS backend) out of memory\b|\b\w+ out of memory\. [Tt]ried to "
+    r"|\bEL0004\b|\bEI00(?:07|11)\b|\b[Ff]ailed to allocate\b|function error: |\bCN(?:RT|NL|DRV|CL) error\b"
+    r"|\bThe Inner error is reported as above\b|_ERROR_OUT_OF_DEVICE_MEMORY\b"
+)
+HOST_OOM = re.compile(r"host out of memory|DefaultCPUAllocator|[Mm]allocHost\w*[^\n]*error code is ")
 
 MEMORY = Advice(
     "The device has no memory left for this allocation: this program's, another process's, or fragments of both.",

@@ -128,7 +128,7 @@ ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule("collective call failed", r"CNCL error in: ", _GROUP),
     common.watchdog("CNCL"),
     ErrorRule("collective argument", r"(?:Unconvertible CNCL type|CNCL only supports MLU tensors)", _GROUP_ARGUMENT),
-    common.operator_not_supported("MLU", r"\w*PrivateUse1|\w*MLU|mlu"),
+    common.operator_not_supported("MLU", r"\w*PrivateUse1|\w*MLU|\w*mlu"),
     common.bad_ordinal(),
     common.no_device("MLU devices|MLUs"),
     common.forked("MLU"),

@@ -24,14 +24,14 @@ MUSA_ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule("runtime out of memory", r"MUSA error: out of memory", common.OUT_OF_MEMORY, (_MUSA_CODE,), final=True),
     ErrorRule("invalid device ordinal", r"MUSA error: invalid device", common.BAD_ORDINAL, (_MUSA_CODE,), final=True),
     ErrorRule("runtime error", r"MUSA error: ", _MUSA_RUNTIME, (_MUSA_CODE,)),
-    common.operator_not_supported("MUSA", r"\w*PrivateUse1|\w*MUSA|musa"),
+    common.operator_not_supported("MUSA", r"\w*PrivateUse1|\w*MUSA|\w*musa"),
     common.no_device(r"MUSA (?:GPUs|devices)|MUSAs"),
     common.forked("MUSA"),
 )
 
 GCU_ERRORS: tuple[ErrorRule, ...] = (
     common.out_of_memory("GCU"),
-    common.operator_not_supported("GCU", r"\w*PrivateUse1|\w*GCU|gcu"),
+    common.operator_not_supported("GCU", r"\w*PrivateUse1|\w*GCU|\w*gcu"),
     common.no_device("GCUs|GCU devices"),
     common.forked("GCU"),
 )
@@ -82,5 +82,5 @@ FLAGOS_ERRORS: tuple[ErrorRule, ...] = (
     ),
     common.out_of_memory("FlagOS|FLAGOS"),
     ErrorRule("runtime error", r"FlagOS error: ", _FLAGOS_UNKNOWN, (r"\AFlagOS error: (\d+)",), scope="FlagOS:"),
-    common.operator_not_supported("FlagOS|FLAGOS|flagos", r"\w*PrivateUse1|\w*FLAGOS|flagos"),
+    common.operator_not_supported("FlagOS|FLAGOS|flagos", r"\w*PrivateUse1|\w*FLAGOS|\w*flagos"),
 )

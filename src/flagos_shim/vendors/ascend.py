@@ -5,7 +5,7 @@ Attested by the torch_npu 2.13.0 wheel (names), Ascend/pytorch sources (variable
 
 import os
 
-from ..vendor import Probe, Vendor
+from ..vendor import Fused, Probe, Vendor
 
 
 def _prepare() -> None:
@@ -50,7 +50,13 @@ VENDOR = Vendor(
     allocator_options=("max_split_size_mb", "garbage_collection_threshold", "expandable_segments"),
     collective="hccl",
     process_group="torch_npu:_C._distributed_c10d.ProcessGroupHCCL",
+    trace_library="libmspti.so",
+    before_load="torch_npu.utils.serialization:_update_cpu_remap_info",
     compile_backend="npu",
+    fused={
+        "FUSED_LINEAR": Fused("torch.nn.functional:linear", "flagos_shim.vendors._ascend_fused:linear"),
+        "FUSED_LAYERNORM": Fused("torch.nn.functional:layer_norm", "flagos_shim.vendors._ascend_fused:layer_norm"),
+    },
     renames={
         "CUDAGraph": "NPUGraph",
         "CUDAPluggableAllocator": "NPUPluggableAllocator",
@@ -67,6 +73,7 @@ VENDOR = Vendor(
         "nvtx.range_start": "mstx.range_start",
         "nvtx.range_end": "mstx.range_end",
     },
+    absent={"current_blas_handle": "call torch's matrix operators"},
     errors="flagos_shim.vendors._ascend_errors:ERRORS",
     error_codes="flagos_shim.vendors._ascend_errors:ERROR_CODES",
     fallback=r"\ACAUTION: The operator '(aten::[\w.]+)' is not currently supported on the NPU backend",

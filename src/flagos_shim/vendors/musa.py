@@ -17,6 +17,6 @@ VENDOR = Vendor(
     visible_devices="MUSA_VISIBLE_DEVICES",
     environment={"PYTORCH_CUDA_ALLOC_CONF": "PYTORCH_MUSA_ALLOC_CONF"},
     collective="mccl",
-    renames={"CUDAGraph": "MUSAGraph"},
+    renames={"CUDAGraph": "MUSAGraph", "_lazy_call": "core._lazy_init._lazy_call"},
     errors="flagos_shim.vendors._other_errors:MUSA_ERRORS",
 )

@@ -167,6 +167,14 @@ at::Tensor host_view(const at::Tensor& tensor) {
   return view;
 }
 
+// A parameter keeps its identity when its module moves to the device, as it does with the vendors' plugins.
+bool compatible(const at::Tensor& self, const at::Tensor& from) {
+  auto dense = [](const at::Tensor& t) {
+    return t.layout() == at::kStrided && (t.is_cpu() || t.device().type() == c10::DeviceType::PrivateUse1);
+  };
+  return dense(self) && dense(from);
+}
+
 }  // namespace pretend
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -179,6 +187,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from", &copy_from);
   m.impl("_copy_from_and_resize", &copy_from_and_resize);
   m.impl("record_stream", &record_stream);
+  m.impl("_has_compatible_shallow_copy_type", &compatible);
   m.impl("_use_cudnn_ctc_loss", &no_cudnn_ctc);
   m.impl("_use_cudnn_ctc_loss.Tensor", &no_cudnn_ctc_tensor);
   m.impl("convolution_overrideable", torch::CppFunction::makeFromBoxedFunction<&pretend::convolution>());

@@ -13,7 +13,7 @@ start.rename(VENDOR)
 
 from . import mlu  # noqa: E402
 
-__version__ = "1.24.1"  # the line of wheels for torch 2.4; a number for tools to print, not a claim of equality
+__version__ = "1.24.1+pretend"  # the line of wheels for torch 2.4; a number for tools to print, not a claim of equality
 
 start.register(VENDOR, mlu)
 start.register_collectives(VENDOR, f"{__name__}.distributed")

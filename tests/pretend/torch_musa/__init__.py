@@ -40,7 +40,7 @@ from .core._device import (  # noqa: E402, F401
     set_device,
     synchronize,
 )
-from .core._lazy import _is_in_bad_fork, _lazy_init, is_initialized  # noqa: E402, F401
+from .core._lazy_init import _is_in_bad_fork, _lazy_init, is_initialized  # noqa: E402, F401
 from .core.amp.common import amp_definitely_not_available  # noqa: E402, F401
 from .core.graphs import (  # noqa: E402, F401
     MUSAGraph,
@@ -95,7 +95,7 @@ from .core.streams import (  # noqa: E402, F401
 )
 from .core.totals import max_memory_allocated, memory_allocated, memory_reserved, memory_stats_all  # noqa: E402, F401
 
-__version__ = "2.5.0"  # the plugin takes torch's number from 2.5 on
+__version__ = "2.5.0+pretend"  # the plugin takes torch's number from 2.5 on
 OutOfMemoryError = torch._C.OutOfMemoryError
 default_generators: tuple[Any, ...] = ()  # filled when the device starts
 _initialized = False

@@ -33,7 +33,7 @@ MARK = "flagos_shim_rehearsal"  # a file in each home built here, by which a hom
 _OURS = re.compile(r"(acl\w|rt[A-Z]|Msprof|Hccl|ge[A-Z])\w+$")
 _SYSTEM = re.compile(r"(lib(stdc\+\+|m|gcc_s|c|pthread|dl|rt|gomp)\.so|ld-linux)")
 # Opened by name at run time, so that no file of torch_npu says it needs them.
-_OPENED = ("libacl_tdt_channel.so", "libruntime.so", "libopapi.so")
+_OPENED = ("libacl_tdt_channel.so", "libhcomm.so", "libruntime.so", "libopapi.so")
 _OPERATOR = rb"\x00(aclnn\w+)GetWorkspaceSize\x00"
 _OPERATOR_ARGUMENTS = (
     *("aclCreateTensor", "aclCreateScalar", "aclCreateIntArray", "aclCreateFloatArray", "aclCreateBoolArray"),

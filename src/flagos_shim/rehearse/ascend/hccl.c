@@ -196,6 +196,37 @@ static HcclResult collect(Comm *c, char *data, uint64_t bytes, uint32_t from) {
 HcclResult HcclSend(void *buffer, uint64_t count, int type, uint32_t to, void *comm, void *stream) { CALL(); (void)stream; return post(comm, buffer, count * item_size(type), to); }
 HcclResult HcclRecv(void *buffer, uint64_t count, int type, uint32_t from, void *comm, void *stream) { CALL(); (void)stream; return collect(comm, buffer, count * item_size(type), from); }
 
+/* Sends and receives at once: whichever can go on does, so that no order in which two ranks list them makes them wait. */
+typedef struct { int receives; char *data; uint64_t count; int type; uint32_t peer; } Transfer;  /* HcclSendRecvItem */
+static uint64_t left(const Transfer *t, uint64_t done) { return t->count * item_size(t->type) - done; }
+static int before(const Transfer *t, const uint64_t *done, uint32_t i) {  /* an earlier one between the same two ranks */
+    for (uint32_t j = 0; j < i; j++)
+        if (t[j].receives == t[i].receives && t[j].peer == t[i].peer && left(&t[j], done[j])) return 1;
+    return 0;
+}
+static int advance(Comm *c, const Transfer *t, uint64_t *done, uint32_t count) {  /* 0: nothing moved, 1: some, 2: all done */
+    int moved = 0, open = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t bytes = left(&t[i], done[i]);
+        if (!bytes) continue;
+        open = 1;
+        Mail *m = t[i].receives ? mailbox(c, t[i].peer, c->rank) : mailbox(c, c->rank, t[i].peer);
+        if ((int)atomic_load(&m->full) != t[i].receives || before(t, done, i)) continue;
+        if (!t[i].receives) m->bytes = bytes < MAIL ? bytes : MAIL;
+        char *here = t[i].data + done[i];
+        memcpy(t[i].receives ? here : m->data, t[i].receives ? m->data : here, m->bytes);
+        done[i] += m->bytes; moved = 1;
+        atomic_store(&m->full, !t[i].receives);
+    }
+    return open ? moved : 2;
+}
+HcclResult HcclBatchSendRecv(const Transfer *items, uint32_t count, void *comm, void *stream) { CALL();
+    uint64_t done[count + 1]; int state = 0; (void)stream;
+    memset(done, 0, sizeof done);
+    while (state != 2) WAIT_UNTIL((state = advance(comm, items, done, count)));
+    return 0;
+}
+
 HcclResult HcclAlltoAllV(const void *send, const void *send_counts, const void *send_at, int send_type, const void *recv,
                          const void *recv_counts, const void *recv_at, int recv_type, void *comm, void *stream) { CALL();
     Comm *c = comm; size_t sw = item_size(send_type), rw = item_size(recv_type); (void)stream;

@@ -7,6 +7,7 @@ each dtype. A view owns nothing: it is good for as long as the NPU tensor lives.
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ _empty = torch.ops.aten.empty_strided.default._op
 _move = ctypes.memmove
 # So large a tensor is copied by torch, which uses all cores; a smaller one by memmove, which costs less to call.
 _MANY_BYTES = 1 << 20
+_NO_HOST_MEMORY = re.compile(r"can't allocate memory: you tried to allocate (\d+) bytes")
 DEVICES = [torch.device("npu", index) for index in range(64)]
 
 
@@ -85,6 +87,17 @@ def to_device(t: torch.Tensor, device: torch.device) -> torch.Tensor:
         else:
             host_view(out).copy_(t)
     return cast(torch.Tensor, out)
+
+
+def refuse_too_large(error: RuntimeError, device: torch.device) -> None:
+    """Ask ``device`` for the memory that the host could not give, by its ``error``; nothing, where it is another error.
+
+    Raises:
+        torch.OutOfMemoryError: the chip has not got that much either; as torch_npu raises it.
+    """
+    found = _NO_HOST_MEMORY.search(str(error))
+    if found is not None:
+        _empty((int(found[1]),), (1,), dtype=torch.uint8, device=device)
 
 
 def _rebuilt(t: torch.Tensor, convert: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:

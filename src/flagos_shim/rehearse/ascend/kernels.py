@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from . import generators
-from .host_memory import DEVICES, adopt, host_view, to_device
+from .host_memory import DEVICES, adopt, host_view, refuse_too_large, to_device
 from .precision import SLOW_IN_FLOAT16, in_full_precision
 
 Kernel = Callable[..., Any]
@@ -24,7 +24,7 @@ _CPU = torch.device("cpu")
 _NOT_RESIZABLE = "resize storage that is not resizable"
 
 
-def _two_devices(one: torch.device, other: torch.device) -> RuntimeError:
+def two_devices(one: torch.device, other: torch.device) -> RuntimeError:
     return RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {one} and {other}!"
     )
@@ -37,6 +37,7 @@ class _Call:
         arguments = op._schema.arguments
         kinds = [str(argument.type) for argument in arguments]
         self.mixed = name in MIXED
+        self.indexing = self.mixed and "index" in name
         self.tensors = [i for i, kind in enumerate(kinds) if kind in ("Tensor", "Optional[Tensor]")]
         self.lists = [i for i, kind in enumerate(kinds) if kind.startswith("List[") and "Tensor" in kind]
         self.generator = next((i for i, kind in enumerate(kinds) if "Generator" in kind), None)
@@ -54,11 +55,11 @@ class _Call:
             return value, index
         if value.is_cpu:
             if value.dim() and not self.mixed:
-                raise _two_devices(_CPU, DEVICES[max(index, 0)])
+                raise two_devices(_CPU, DEVICES[max(index, 0)])
             return value, index
         found = value.get_device()
         if found != index and index >= 0 and value.dim():
-            raise _two_devices(DEVICES[index], value.device)
+            raise two_devices(DEVICES[index], value.device)
         return host_view(value), found if index < 0 else index
 
     def host_list(self, values: Any, index: int) -> tuple[list[Any], int]:
@@ -96,7 +97,11 @@ def _plain(compute: Kernel, call: _Call) -> Kernel:
                         index = value.get_device()
             elif names[i] in kwargs:
                 kwargs[names[i]], index = call.host(kwargs[names[i]], index)
-        result = compute(*values, **kwargs)
+        try:
+            result = compute(*values, **kwargs)
+        except RuntimeError as error:
+            refuse_too_large(error, DEVICES[index])
+            raise
         if isinstance(result, torch.Tensor):
             return to_device(result, DEVICES[index])
         return adopt(result, DEVICES[index])
@@ -110,6 +115,11 @@ def _general(compute: Kernel, call: _Call) -> Kernel:
 
     def run(*args: Any, **kwargs: Any) -> Any:
         values, count, index = list(args), len(args), -1
+        if call.indexing and args[0].is_cpu:
+            raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
+        if call.generator is not None:
+            given = values[call.generator] if call.generator < count else kwargs.get("generator")
+            generators.check(given, args[0] if call.tensors[:1] == [0] and args else None)
         written = [args[i] if i < count else kwargs.get(names[i]) for i in call.written]
         for positions, convert in ((call.tensors, call.host), (call.lists, call.host_list)):
             for i in positions:
@@ -129,7 +139,6 @@ def _general(compute: Kernel, call: _Call) -> Kernel:
         advance = None
         if call.generator is not None:
             at = call.generator
-            given = values[at] if at < count else kwargs.get("generator")
             drawn, advance = generators.host_generator(given, device)
             if at < count:
                 values[at] = drawn
@@ -138,6 +147,7 @@ def _general(compute: Kernel, call: _Call) -> Kernel:
         try:
             result = compute(*values, **kwargs)
         except RuntimeError as error:
+            refuse_too_large(error, device)
             if not call.has_out or _NOT_RESIZABLE not in str(error):
                 raise
             result = _with_room(compute, call, values, kwargs)

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import torch
 
-from .host_memory import adopt, device_of, host_view, to_device, to_host
+from .host_memory import adopt, device_of, host_view, refuse_too_large, to_device, to_host
+from .kernels import two_devices
 from .precision import HALF, in_full_precision
 
 _empty = torch.ops.aten.empty_strided.default._op
@@ -54,7 +55,8 @@ def _strides(x: torch.Tensor, memory_format: torch.memory_format | None) -> Any:
     wanted = memory_format or torch.preserve_format
     if x.is_contiguous() and wanted in (torch.preserve_format, torch.contiguous_format):
         return x.stride()
-    return torch.empty_like(x if x.is_cpu else host_view(x), memory_format=wanted).stride()
+    shape = torch.empty_strided(x.size(), x.stride(), dtype=x.dtype, device="meta")
+    return torch.empty_like(shape, memory_format=wanted).stride()
 
 
 def to_copy(
@@ -123,14 +125,21 @@ class _OnHost(torch.autograd.Function):  # type: ignore[misc]
         tensors = [t for t in flat if isinstance(t, torch.Tensor)]
         device = device_of(tensors)
         assert device is not None
+        for t in tensors:  # the sizes of a packed sequence's batches are on the CPU
+            if t.device != device and t.dim() and t.is_floating_point():
+                raise two_devices(t.device, device)
         ctx.save_for_backward(*tensors)
         ctx.wanted = ctx.needs_input_grad[1:]
         leaves = [  # .data: all host views are windows of one array, and would share one count of changes
             to_host(t).data.requires_grad_(wanted) if isinstance(t, torch.Tensor) else t
             for t, wanted in zip(flat, ctx.wanted)
         ]
-        with torch.enable_grad():
-            outputs = run(*leaves)
+        try:
+            with torch.enable_grad():
+                outputs = run(*leaves)
+        except RuntimeError as error:
+            refuse_too_large(error, device)
+            raise
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         ctx.leaves, ctx.outputs = leaves, outputs
         results = tuple(adopt(out.detach(), device) for out in outputs)
