@@ -184,7 +184,7 @@ def _import_plugin(vendor: Vendor) -> object:
         except Exception as error:  # plugins raise ImportError, RuntimeError and plain Exception from here
             library = (
                 f" Is the vendor's SDK installed and its environment set ({vendor.probe.library})?"
-                if (vendor.probe.library)
+                if vendor.probe.library
                 else ""
             )
             raise BackendUnavailableError(
@@ -197,12 +197,14 @@ def _import_plugin(vendor: Vendor) -> object:
     if module is None:
         module_name, _, name = vendor.namespace.rpartition(".")
         if vendor.package is None:
-            module = importlib.import_module(vendor.namespace)  # a device module that this package brings
+            # A device module that this package brings, or torch itself, if it is new enough.
+            with contextlib.suppress(ModuleNotFoundError):
+                module = importlib.import_module(vendor.namespace)
         else:
             module = getattr(importlib.import_module(module_name), name, None)
     if module is None:
         raise BackendUnavailableError(
-            f"The back end {vendor.name!r}: {vendor.package} was imported, but {vendor.namespace} is not there. "
+            f"The back end {vendor.name!r}: {vendor.package or 'torch'} was imported, but has no {vendor.namespace}. "
             f"{registry.ADVICE.format(name=vendor.name)}"
         )
     # Device files, where there are any, are asked instead of the driver, which is not to be started before it is used.
@@ -233,7 +235,7 @@ def _require_cuda(vendor: Vendor) -> None:
 
 def _hidden(vendor: Vendor) -> bool:
     """True where the environment says that a program is to see no card, or rehearses; then none is no failure."""
-    if _settings.REHEARSE.read() is not None:
+    if (_settings.REHEARSE.read() or "").lower() == vendor.name:
         return True
     return any(os.environ.get(name) in ("", "-1") for name in ("CUDA_VISIBLE_DEVICES", vendor.visible_devices or ""))
 
@@ -248,7 +250,7 @@ def _refuse_rivals(vendor: Vendor) -> None:
 
 
 def deactivate() -> list[str]:
-    """Restore torch by identity, and the variables that activation set.
+    """Restore torch by identity, and the variables that activation set; what a rehearsal has loaded stays loaded.
 
     Returns:
         The targets that somebody else has patched on top since; those are left in place, and the stand-ins below them

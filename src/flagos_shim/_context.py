@@ -6,6 +6,7 @@ import logging
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from . import _settings
 from ._devices import DeviceTable, KindTable, parse
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Context:
         self.kinds = KindTable(vars(torch.device)["type"].__get__)
 
     def make_device(self, index: int | None) -> Any:
-        """The vendor's ``torch.device`` for an ordinal; a vendor without ordinals (cpu) has one device without index."""
+        """The vendor's ``torch.device`` for an ordinal; one without ordinals (cpu) has one device without index."""
         if index is None or (index == 0 and not self.vendor.indexed):
             return self._device(self.vendor.device_type)
         return self._device(self.vendor.device_type, index)
@@ -62,7 +63,8 @@ class Context:
             return self.devices[str.__str__(value)]
         kind = value.__class__
         if kind is not int:
-            if kind is bool or not (isinstance(value, int) or (kind.__module__ == "numpy" and isinstance(value, Integral))):
+            numpys = kind.__module__ == "numpy" and isinstance(value, Integral)
+            if kind is bool or not (numpys or isinstance(value, int)):
                 return value
             value = int(value)
         return value if self.device_type is None else self.make_device(value)
@@ -105,6 +107,13 @@ class Context:
             found = parse(text, self.aliases)
             return text if found is None else str(self.make_device(found[1]))
         return value
+
+    @property
+    def shown_module(self) -> Any:
+        """What a program gets as device module: torch.cuda, or the vendor's where torch.cuda is left as it is."""
+        import torch
+
+        return self.module if _settings.DISABLE_CUDA_SHIM.read() else torch.cuda
 
     def owns(self, device: Any) -> bool:
         """True where ``device`` (a ``torch.device``) is the vendor's, and the vendor is an accelerator."""

@@ -88,7 +88,8 @@ def _decide(ctx: Context, places: tuple[str, ...], original: Any, declared: Stan
     dotted = [place.replace(":", ".").partition("torch.cuda.")[2] for place in places]
     name = dotted[0]
     short = name.rpartition(".")[2]
-    if not set(dotted).isdisjoint(ctx.vendor.absent):
+    lacking = declared is not None and declared.needs is not None and find(ctx, declared.needs) is None
+    if lacking or not set(dotted).isdisjoint(ctx.vendor.absent):
         return _refused(ctx, places, original, name)
     if places[0].startswith("torch.cuda.memory:"):
         dotted.append(short)  # some plugins have these at the top only
@@ -176,7 +177,7 @@ def _startable() -> Iterator[tuple[str, str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the tables of the vendors that start here into a directory (``--write DIRECTORY``), or print the active back end's."""
+    """Write the tables of the vendors that start here (``--write DIRECTORY``), or print the active back end's."""
     if arguments == ["--print"]:
         importlib.import_module("torch")  # which activates the back end that was asked for
         from ._activation import current

@@ -27,6 +27,7 @@ class StandIn:
     target: str
     build: Build
     verb: str
+    needs: str | None = None
 
     @property
     def how(self) -> str:
@@ -37,17 +38,18 @@ class StandIn:
 DECLARED: dict[str, StandIn] = {}
 
 
-def stand_in(*targets: str, verb: str = "wrap") -> Callable[[Build], Build]:
+def stand_in(*targets: str, verb: str = "wrap", needs: str | None = None) -> Callable[[Build], Build]:
     """Declare what stands for names of torch.cuda; the copies of the same object elsewhere in torch.cuda follow.
 
     Args:
         targets: "module:name".
         verb: "wrap" for a function, "replace" for any other object; see `_patching.Patch`.
+        needs: a name of torch.cuda; where the vendor has nothing for it, the targets are unsupported.
     """
 
     def declare(build: Build) -> Build:
         for target in targets:
-            DECLARED[target] = StandIn(target, build, verb)
+            DECLARED[target] = StandIn(target, build, verb, needs)
         return build
 
     return declare

@@ -29,7 +29,7 @@ class _Modules(dict[Any, bool]):
 
 
 class Insiders(set[str]):
-    """Top-level packages whose code is to see the plain name; the vendor's are added while it is active."""
+    """Top-level packages whose code is to see the plain name; the vendor's are added when it is activated, for good."""
 
     def __init__(self, *packages: str) -> None:
         super().__init__(packages)
@@ -156,7 +156,7 @@ def torch_is_traced(tx: Any) -> bool:
 
 
 class TracedDeviceType(DeviceType):
-    """The same while dynamo traces: the comparing frame is dynamo's, and the code that it traces is the one that asks."""
+    """The same while dynamo traces: the comparing frame is dynamo's, and the code that it traces is what asks."""
 
     __slots__ = ()
 
@@ -185,7 +185,7 @@ def _program_asks(frame: FrameType) -> bool:
     return not is_internal(frame)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def collective_name(name: str, alias: str) -> CollectiveName:
     """``name`` as torch knows it ("hccl", "cpu:gloo,npu:hccl"), which also equals what a CUDA program calls it."""
     kind: type[CollectiveName] = type("CollectiveName", (CollectiveName,), {"__slots__": (), "alias": alias})

@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     environ = dict(os.environ)
     try:
         _prepare(options, environ)
-    except (FlagosShimError, rehearse.RehearsalError) as error:
+    except FlagosShimError as error:
         print(f"flagos_shim: error: {error}", file=sys.stderr)
         sys.exit(2)
     _with_hook(environ)

@@ -15,7 +15,7 @@ from typing import Any, Callable
 
 from ._context import Context
 from ._importhook import when_imported
-from ._slots import Constructor, delete_type_name, set_type_name
+from ._slots import Constructor, SlotError, class_in_front, delete_type_name, set_type_name
 from ._targets import MISSING as MISSING
 from ._targets import dress, forget, resolve
 from .failures import PatchError
@@ -211,10 +211,11 @@ class Ledger:
                 raise PatchError(f"the target {target} is not there: {error}") from error
             entry = Entry(surface, target, patch.why, owner, name, own, original)
             if patch.verb in ("construct", "install", "enrol"):
-                built = patch.build(self.ctx, original)
-                if patch.verb == "construct":
-                    built = Constructor(original, built, patch.probe)
-                entry.installer = _Enrolment(original, built) if patch.verb == "enrol" else built
+                try:
+                    entry.installer, entry.new = self._built(patch, target, original)
+                except SlotError as error:
+                    self.skipped[target] = str(error)
+                    continue
             else:
                 if id(original) not in shared:
                     shared[id(original)] = patch.build(self.ctx, original)
@@ -227,6 +228,17 @@ class Ledger:
                 entry.new = staticmethod(new) if isinstance(own, staticmethod) else new
             fresh.append(entry)
             entry.make()
+
+    def _built(self, patch: Patch, target: str, original: Any) -> tuple[Any, Any]:
+        """The installer of a patch, or what to assign instead where a constructor cannot be replaced here."""
+        built = patch.build(self.ctx, original)
+        if patch.verb != "construct":
+            return (_Enrolment(original, built) if patch.verb == "enrol" else built), None
+        try:
+            return Constructor(original, built, patch.probe), None
+        except SlotError as error:
+            self.skipped[target] = f"{error} A class stands in front of it, which torch.compile does not know."
+            return None, class_in_front(original, built, target)
 
     def rebind(self, skip: Iterable[str]) -> None:
         """Bring names that modules took before activation (``from torch.cuda import is_available``) along.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _activation, _slots, _startup
+from . import _activation, _startup
 from ._version import __version__
 
 
@@ -43,7 +43,7 @@ def status() -> dict[str, Any]:
         "plugin": active.vendor.package,
         "plugin_version": plugin_version(active.vendor.package),
         "device_type": active.vendor.device_type,
-        "torch_device": "same type, constructor replaced" if _slots.supported() is None else _slots.supported(),
+        "torch_device": active.ledger.skipped.get("torch:device", "same type, constructor replaced"),
         "environment": dict(active.environment.carried),
         "patches": [
             {"target": e.target, "surface": e.surface, "why": e.why, "state": "covered" if e.covered() else "active"}
@@ -74,6 +74,6 @@ def flagos_info() -> dict[str, Any]:
         "plugin_version": plugin_version(active.vendor.package),
         "torch_version": str(torch.__version__),
         "device_type": active.vendor.device_type,
-        "device_count": torch.cuda.device_count(),
+        "device_count": active.ctx.shown_module.device_count(),
         "toolkit_version": getattr(torch.version, active.vendor.toolkit or "", None),
     }

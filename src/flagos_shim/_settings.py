@@ -78,10 +78,10 @@ DISABLE_CUDA_SHIM = Setting(
     False,
     _switch,
 )
-REHEARSE = Setting("FLAGOS_SHIM_REHEARSE", f"Run a vendor's real plugin on host memory: {', '.join(rehearse.KNOWN)}.", None, _text)
-
+REHEARSE = Setting(
+    "FLAGOS_SHIM_REHEARSE", f"Run a vendor's real plugin on host memory: {', '.join(rehearse.KNOWN)}.", None, _text
+)
 STRICT = Setting("FLAGOS_SHIM_STRICT", "1 makes an operator that would run on the CPU an error.", False, _switch)
-
 
 
 def pool_size(vendor: Vendor) -> Setting:
@@ -93,7 +93,8 @@ def pool_size(vendor: Vendor) -> Setting:
 def fused(vendor: Vendor, switch: str) -> Setting:
     """``FLAGOS_<VENDOR>_<SWITCH>``, for a key of the vendor's field ``fused``."""
     name = f"FLAGOS_{vendor.name.upper()}_{switch}"
-    meaning = f"1 sends {vendor.fused[switch].target.replace(':', '.')} to the plugin's fused operator where it applies."
+    function = vendor.fused[switch].targets[0].replace(":", ".")
+    meaning = f"1 sends {function} to the plugin's fused operator where it applies."
     return Setting(name, meaning, False, _switch)
 
 

@@ -22,6 +22,10 @@ _TP_NEW = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object
 Arguments = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
+class SlotError(PatchError):
+    """A constructor cannot be replaced on this interpreter; the message says why."""
+
+
 def type_dict(owner: type) -> dict[str, Any]:
     """The dictionary that a C type keeps its names in (its ``__dict__`` is only a read-only view)."""
     (found,) = (d for d in gc.get_referents(owner.__dict__) if isinstance(d, dict))
@@ -83,20 +87,20 @@ class Constructor:
             probe: arguments for one construction by the slot as found; the result must be an instance of ``owner``.
 
         Raises:
-            PatchError: the slot cannot be verified here.
+            SlotError: the slot cannot be verified here.
         """
         reason = supported()
         if reason is not None:
-            raise PatchError(f"The constructor of {owner.__name__} cannot be replaced: {reason}.")
+            raise SlotError(f"The constructor of {owner.__name__} cannot be replaced: {reason}.")
         self.owner = owner
         self._slot = ctypes.c_void_p.from_address(id(owner) + _TP_NEW_OFFSET)
         self._found = self._slot.value
         self._ours = _python_constructor_slot()
         if not self._found or not self._ours or self._found == self._ours:
-            raise PatchError(f"{owner.__name__} has no C constructor at the expected place.")
+            raise SlotError(f"{owner.__name__} has no C constructor at the expected place.")
         native = _TP_NEW(self._found)
         if type(native(owner, probe, None)) is not owner:
-            raise PatchError(f"The slot found in {owner.__name__} is not its constructor.")
+            raise SlotError(f"The slot found in {owner.__name__} is not its constructor.")
 
         def construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
             made = rewrite(args, kwargs)
@@ -138,6 +142,39 @@ class Constructor:
             set_type_name(self.owner, "__new__", self._found_new)
 
 
+def class_in_front(owner: type, rewrite: Arguments, target: str) -> type:
+    """A class to stand for ``owner`` where its constructor cannot be replaced; it makes ``owner``'s instances.
+
+    isinstance, issubclass, annotations, subclasses, the class's attributes and its pickle are as with ``owner``.
+    Code that compares types by identity, as torch.compile does, takes it for another class.
+
+    Args: as of `Constructor`; target: "module:name", under which it pickles.
+    """
+    module, _, name = target.partition(":")
+
+    class InFront(type):
+        def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
+            if not bases:
+                return super().__new__(cls, name, bases, body)
+            return type(name, tuple(owner if isinstance(base, cls) else base for base in bases), body, **options)
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            made = rewrite(args, kwargs)
+            return owner(*made[0], **made[1]) if made.__class__ is tuple else made
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, owner)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, owner)
+
+        def __getattr__(cls, attribute: str) -> Any:
+            return getattr(owner, attribute)
+
+    front: type = InFront(name, (), {"__module__": module, "__doc__": owner.__doc__})
+    return front
+
+
 class ExceptionSlots:
     """``__new__`` and ``__init__`` of a builtin exception class, replaced by functions written in Python.
 
@@ -151,7 +188,7 @@ class ExceptionSlots:
         """Args: owner: the class; replacements: ``new`` and ``init``, plain functions of ``(cls or self, *args)``.
 
         Raises:
-            PatchError: the slots cannot be verified here.
+            SlotError: the slots cannot be verified here.
         """
 
         class _Model:
@@ -163,7 +200,7 @@ class ExceptionSlots:
 
         reason = supported()
         if reason is not None:
-            raise PatchError(f"The constructor of {owner.__name__} cannot be replaced: {reason}.")
+            raise SlotError(f"The constructor of {owner.__name__} cannot be replaced: {reason}.")
         self.owner = owner
         self._parts: list[tuple[str, Any, Any, ctypes.c_void_p, int | None, int | None]] = []
         for name, offset in self._OFFSETS:
@@ -171,7 +208,7 @@ class ExceptionSlots:
             ours = ctypes.c_void_p.from_address(id(_Model) + offset).value
             expected = ctypes.c_void_p.from_address(id(BaseException) + offset).value
             if slot.value != expected or slot.value == ours:
-                raise PatchError(f"{name} of {owner.__name__} is not at the expected place, or replaced already.")
+                raise SlotError(f"{name} of {owner.__name__} is not at the expected place, or replaced already.")
             function = replacements[name.strip("_")]
             new = staticmethod(function) if name == "__new__" else function
             self._parts.append((name, type_dict(owner)[name], new, slot, slot.value, ours))

@@ -22,10 +22,11 @@ _LIMIT = 180.0
 # Runs in a fresh interpreter, with the place of the vendor as argument; each line it prints is one check that held.
 _ON_DEVICE = """
 import sys
-from flagos_shim import _startup, vendors
+from flagos_shim import _startup, registry
 _startup.withdraw()
 where, name = sys.argv[1:]
-vendors.BUILTIN[name] = where
+vendor = registry.load(where)
+registry.resolve = lambda _name: vendor  # this one, also where an older release of it is installed
 import torch, flagos_shim
 flagos_shim.activate(name)
 active = flagos_shim._activation.current()

@@ -185,8 +185,17 @@ def detect(rehearsed: str | None = None) -> Vendor:
         return resolve(rehearsed)
     known = vendors()
     if torch.cuda.is_available():
-        return known["cuda"]
-    for vendor in known.values():
-        if vendor.package is not None and is_installed(vendor) and has_device_files(vendor):
-            return vendor
-    return known[_LAST]
+        # A HIP build calls itself torch.cuda too; what it was built with, it says in torch.version.
+        same = (v for v in known.values() if v.identity and getattr(torch.version, v.toolkit or "", None))
+        return next(same, known["cuda"])
+    return next((vendor for vendor in known.values() if _is_here(vendor)), known[_LAST])
+
+
+def _is_here(vendor: Vendor) -> bool:
+    """True where the machine has the vendor's devices, and torch or an installed plugin can use them."""
+    if vendor.identity or not vendor.indexed or not has_device_files(vendor):
+        return False
+    if vendor.package is not None:
+        return is_installed(vendor)
+    module = sys.modules.get(vendor.namespace or "")  # a part of torch, which may have been built without it
+    return module is not None and bool(module.is_available())

@@ -35,12 +35,12 @@ class Fused:
     """A fused operator of the plugin's that can stand for a function of torch's where it applies.
 
     Attributes:
-        target: the function, e.g. ``torch.nn.functional:linear``.
+        targets: the places that hold the function, e.g. ``torch.nn.functional:linear``, and where torch's C++ finds it.
         build: "module:name" of a function which is given the vendor's device type and torch's function, and returns
             one of the same signature.  That calls torch's own wherever the fused operator does not apply.
     """
 
-    target: str
+    targets: tuple[str, ...]
     build: str
 
 
@@ -68,8 +68,8 @@ class Vendor:
         allocator_options: options of PYTORCH_CUDA_ALLOC_CONF that the vendor's allocator knows too.
         collective: name of the collective back end in torch.distributed.
         process_group: "module:class" of the plugin's process group, which stands for ``ProcessGroupNCCL``.
-        trace_library: the library with which the plugin traces in torch's profiler; where it cannot be loaded, operators
-            are timed with events, for which the plugin must have registered itself.
+        trace_library: the library with which the plugin traces in torch's profiler; where it cannot be loaded,
+            operators are timed with events, for which the plugin must have registered itself.
         before_load: "module:name" of a function of the plugin's that its own ``torch.load`` calls with ``map_location``
             first, for files of its older releases; torch's own ``torch.load`` stands in its place.
         compile_backend: the vendor's best ``torch.compile`` back end; None means torch's default.

@@ -74,5 +74,7 @@ def test_no_name_reaches_cuda(probed):
 def test_the_table_is_up_to_date(probed):
     backend, found = probed
     written = (ROOT / "docs" / "coverage" / f"{backend}.md").read_text(encoding="utf-8")
-    assert written == found["table"], "run: PYTHONPATH=tests/pretend python -m flagos_shim._coverage --write docs/coverage"
+    assert written == found["table"], (
+        "run: PYTHONPATH=tests/pretend python -m flagos_shim._coverage --write docs/coverage"
+    )
     assert "0 lost" in written

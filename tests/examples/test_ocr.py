@@ -8,10 +8,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ..conftest import PRETEND
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ocr"
 SCRIPT = str(EXAMPLE / "train.py")
@@ -38,21 +41,26 @@ runpy.run_path(script, run_name="__main__")
 """
 
 
-def run(command: list[str], *arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the example in a fresh interpreter; no back end is asked for but by ``command`` itself."""
+def run(
+    command: list[str], *arguments: object, folder: Path, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the example in a fresh interpreter; no back end is asked for but by ``command`` and ``variables``."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FLAGOS_")}
     environment["OMP_NUM_THREADS"] = "1"
-    if "--rehearse" not in command:
+    environment.update(variables or {})
+    if "--rehearse" not in command and not variables:
         environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # torch as it is on a machine with no plugin
     return subprocess.run(
         [*command, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
     )
 
 
-def metrics(command: list[str], *arguments: object, folder: Path) -> dict[str, Any]:
+def metrics(
+    command: list[str], *arguments: object, folder: Path, variables: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Run the example, which must succeed; return its metrics, with the summary line as ``summary``."""
     path = folder / "metrics.json"
-    done = run(command, "--workers", 1, "--metrics", path, *arguments, folder=folder)
+    done = run(command, "--workers", 1, "--metrics", path, *arguments, folder=folder, variables=variables)
     assert done.returncode == 0, done.stderr
     values = json.loads(path.read_text())
     path.unlink()
@@ -169,3 +177,20 @@ def test_a_checkpoint_of_ascend_is_as_accurate_on_the_cpu(on_ascend: dict[str, A
     assert abs(here["accuracy"] - on_ascend["accuracy"]) < AGREEMENT
     assert here["eval_loss"] == pytest.approx(on_ascend["eval_loss"], rel=1e-4)
     assert here["accuracy"] > 5
+
+
+def test_one_variable_switches_the_back_end(on_cpu: dict[str, Any], folder: Path) -> None:
+    """One command, one checkpoint, one environment: nothing but FLAGOS_DEVICE_BACKEND changes."""
+    environment = {"FLAGOS_SHIM_REHEARSE": "ascend", "PYTHONPATH": str(PRETEND)}
+    checkpoint = folder / "cpu" / "last.pt"
+    found = {}
+    for backend, device in (("ascend", "npu:0"), ("mlu", "mlu:0"), ("cpu", "cpu")):
+        found[backend] = metrics(
+            PLAIN, "--mode", "eval", "--checkpoint", checkpoint, folder=folder,
+            variables={**environment, "FLAGOS_DEVICE_BACKEND": backend},
+        )  # fmt: skip
+        assert found[backend]["device"] == device
+    accuracies = [values["accuracy"] for values in found.values()]
+    assert max(accuracies) - min(accuracies) < AGREEMENT and min(accuracies) > 5
+    assert abs(accuracies[0] - on_cpu["accuracy"]) < AGREEMENT
+    assert found["ascend"]["peak_memory_bytes"] > 0 and found["mlu"]["peak_memory_bytes"] > 0

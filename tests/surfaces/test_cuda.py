@@ -199,6 +199,9 @@ def test_the_module_is_left_alone_on_request(run_isolated):
     run_isolated(WITHOUT, env={"FLAGOS_DISABLE_CUDA_SHIM": "1"}).ok()
 
 
-@pytest.mark.parametrize(("backend", "value", "count"), [("ascend", "1", 1), ("mlu", "1", 1), ("musa", "1", 1), ("cpu", "", 0), ("cpu", "0", 1)])
+@pytest.mark.parametrize(
+    ("backend", "value", "count"),
+    [("ascend", "1", 1), ("mlu", "1", 1), ("musa", "1", 1), ("cpu", "", 0), ("cpu", "0", 1)],
+)
 def test_cards_chosen_by_the_script(backend, value, count, run_isolated):
     run_isolated(HIDDEN.format(value=value, count=count, some=count > 0), backend=backend).ok()

@@ -88,8 +88,13 @@ def test_every_constructor_form(backend, run_isolated):
     run_isolated(FORMS, backend=backend).ok()
 
 
-def test_bad_device_strings_give_torchs_own_error(backend, run_isolated):
-    plain = run_isolated(BAD, backend=None, env={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}).json
+@pytest.fixture(scope="module")
+def plain(run_isolated):
+    """What torch itself says of the bad device strings."""
+    return run_isolated(BAD, backend=None, env={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}).json
+
+
+def test_bad_device_strings_give_torchs_own_error(backend, plain, run_isolated):
     routed = run_isolated(BAD, backend=backend).json
     assert len(plain) == 15
     for ours, theirs in zip(routed, plain):

@@ -56,6 +56,8 @@ print("OK")
         ("ascend", "nccl"),
         ("ascend", "cpu:gloo,cuda:nccl"),
         ("ascend", "flagos"),
+        ("mlu", "nccl"),
+        ("musa", "cpu:gloo,cuda:nccl"),
         ("cpu", "nccl"),
         ("cpu", "cpu:gloo,cuda:nccl"),
     ],

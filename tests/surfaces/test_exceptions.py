@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from flagos_shim import registry
+
 OUT_OF_MEMORY = """
 import gc, torch, traceback
 big = dict(dtype=torch.float32, device="cuda")
@@ -159,12 +161,96 @@ except RuntimeError as error:
     assert found[5] and found[6] == "RuntimeError" and found[1].endswith(found[7]), found
 
 
-def test_out_of_memory_from_anywhere(run_isolated):
-    run_isolated(OUT_OF_MEMORY, env={"FLAGOS_SHIM_REHEARSE_MEMORY_MB": "64"}).ok()
+def on(backend, code):
+    """A program for Ascend with the words of another vendor: the plugins word this alike but for the device's name."""
+    return code.replace("NPU", registry.resolve(backend).device_type.upper()).replace('"ascend"', f'"{backend}"')
 
 
-def test_what_is_not_the_devices_stays_as_it_is(run_isolated):
-    run_isolated(NOT_OURS).ok()
+@pytest.mark.parametrize(("backend", "old"), [("ascend", 0), ("mlu", 0), ("mlu", 1), ("musa", 0), ("musa", 1)])
+def test_out_of_memory_from_anywhere(backend, old, run_isolated):
+    env = {"FLAGOS_SHIM_REHEARSE_MEMORY_MB": "64", "PRETEND_MEMORY_MB": "64", "PRETEND_OLD_OOM": str(old)}
+    run_isolated(on(backend, OUT_OF_MEMORY), backend=backend, env=env).ok()
+
+
+@pytest.mark.parametrize("backend", ["ascend", "mlu", "musa"])
+def test_what_is_not_the_devices_stays_as_it_is(backend, run_isolated):
+    run_isolated(on(backend, NOT_OURS), backend=backend).ok()
+
+
+# The pretend device's failures in the vendors' words: call, class, beginning of the text, vendor_code, category.
+BAD_ORDINAL = "getattr(torch, '{0}').set_device(7)"
+PRETEND_FAILURES = {
+    "mlu": {
+        "synchronize": "CNRT error: failed to call the driver-api function.",
+        "mm": "CNNL error: CNNL_STATUS_BAD_PARAM",
+        "bmm": "CNNL error: CNNL_STATUS_EXECUTION_FAILED",
+        "event_record": "CNRT error: out of memory.",
+        "exp": "CNRT error: a wording that nobody has listed.",
+    },
+    "musa": {
+        "synchronize": "MUSA error: unspecified launch failure",
+        "event_record": "MUSA error: out of memory",
+    },
+}
+PRETEND_ERRORS = {
+    "mlu": [
+        ("torch.cuda.synchronize()", "AcceleratorError", "Driver failed (cnrtErrorCndrvFuncCall, CNRT error: failed",
+         "CNRT error: failed to call the driver-api function", "fatal"),
+        ("x.mm(x)", "RuntimeError", "Invalid operator argument (CNNL_STATUS_BAD_PARAM). CNNL error: ",
+         "CNNL_STATUS_BAD_PARAM", "parameter"),
+        ("x[None].bmm(x[None])", "AcceleratorError", "Kernel failed (CNNL_STATUS_EXECUTION_FAILED). CNNL error: ",
+         "CNNL_STATUS_EXECUTION_FAILED", "execution"),
+        ("torch.cuda.Event().record()", "OutOfMemoryError", "CUDA out of memory. Tried to allocate ",
+         "CNRT error: out of memory", "resource"),
+        ("x.exp()", "AcceleratorError", "Device runtime error (CNRT error: a wording",
+         "CNRT error: a wording that nobody has listed", "execution"),
+        (BAD_ORDINAL.format("mlu"), "AcceleratorError", "Invalid argument (cnrtErrorArgsInvalid, CNRT error: ",
+         "CNRT error: invalid argument", "parameter"),
+        ("x.softmax(0)", "NotImplementedError", "Operator not supported. The operator 'aten::_softmax' is not", "",
+         "parameter"),
+    ],
+    "musa": [
+        ("torch.cuda.synchronize()", "AcceleratorError", "Device runtime error (MUSA error: unspecified",
+         "MUSA error: unspecified launch failure", "execution"),
+        ("torch.cuda.Event().record()", "OutOfMemoryError", "CUDA out of memory. Tried to allocate ",
+         "MUSA error: out of memory", "resource"),
+        (BAD_ORDINAL.format("musa"), "AcceleratorError", "Invalid device ordinal (MUSA error: invalid device ordinal)",
+         "MUSA error: invalid device ordinal", "parameter"),
+        ("x.softmax(0)", "NotImplementedError", "Operator not supported. Could not run 'aten::_softmax'", "",
+         "parameter"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", PRETEND_ERRORS)
+def test_errors_in_the_words_of_other_vendors(backend, run_isolated):
+    failures = PRETEND_FAILURES[backend]
+    found = run_isolated(
+        f"""
+import json, torch
+x, found = torch.ones(2, 2, device="cuda"), []
+for call in {[call for call, *_ in PRETEND_ERRORS[backend]]!r}:
+    try:
+        eval(call)
+    except RuntimeError as error:
+        found.append([type(error).__name__, str(error), error.vendor_code, error.category, error.vendor, error.hint,
+                      type(error.__cause__).__name__, str(error.__cause__)])
+    else:
+        found.append([call])
+print(json.dumps(found))
+""",
+        backend=backend,
+        env={
+            "PRETEND_FAIL": ";".join(f"{name}={text}" for name, text in failures.items()),
+            "PRETEND_UNSUPPORTED": "_softmax",
+            "FLAGOS_SHIM_STRICT": "1",
+        },
+    ).json
+    for (call, kind, begins, code, category), raised in zip(PRETEND_ERRORS[backend], found):
+        assert len(raised) == 8, f"{call}: no error"
+        assert raised[0] == kind and raised[1].startswith(begins) and raised[2:5] == [code, category, backend], raised
+        assert raised[5] and raised[6] == "RuntimeError" and raised[7] in raised[1], raised
+        assert raised[7] in failures.values() or "_softmax" in raised[7] or "set_device" in call, raised
 
 
 def test_an_uncaught_error_is_shown_translated(run_isolated):

@@ -1,6 +1,6 @@
 """``flagos-diagnose --explain``: codes, names, errors and whole logs, in English and Chinese; and docs/errors.md."""
 
-# ruff: noqa: E501  the log stands as it was printed
+
 
 import io
 import pathlib

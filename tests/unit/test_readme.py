@@ -52,3 +52,6 @@ def test_every_setting_and_every_back_end_is_documented():
     for vendor in registry.vendors().values():
         row = next(line for line in ENGLISH.splitlines() if line.startswith(f"| `{vendor.name}` |"))
         assert all(f"`{alias}`" in row for alias in vendor.aliases), row
+        for switch in vendor.fused:
+            assert f"`{_settings.fused(vendor, switch).name}" in ENGLISH, switch
+    assert "`FLAGOS_<BACK END>_POOL_SIZE`" in ENGLISH

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagos_shim import FlagosShimError, _settings
+from flagos_shim import FlagosShimError, _settings, registry
 from flagos_shim._settings import ALIAS_CUDA, BACKEND, DISABLE_CUDA_SHIM, LOG_LEVEL, REHEARSE, SETTINGS
 
 
@@ -47,6 +47,25 @@ def test_an_unreadable_value_names_the_variable_the_text_and_what_was_expected()
         "FLAGOS_LOG_LEVEL='nonsense' cannot be read: expected DEBUG, INFO, WARNING, ERROR or CRITICAL. "
         "Correct it or unset it."
     )
+
+
+@pytest.mark.parametrize(("text", "size"), [("1", 1), (" 1073741824 ", 1 << 30), ("", None), (" ", None)])
+def test_pool_sizes(text: str, size: int | None) -> None:
+    setting = _settings.pool_size(registry.resolve("cambricon"))
+    assert (setting.name, setting.read({}), setting.read({setting.name: text})) == ("FLAGOS_MLU_POOL_SIZE", None, size)
+
+
+@pytest.mark.parametrize("text", ["1G", "-1", "0", "many", "1.5", "１"])
+def test_what_is_no_number_of_bytes(text: str) -> None:
+    with pytest.raises(FlagosShimError, match=r"cannot be read: expected a number of bytes, e\.g\. 1073741824"):
+        _settings.pool_size(registry.resolve("mlu")).read({"FLAGOS_MLU_POOL_SIZE": text})
+
+
+def test_every_vendor_has_its_own() -> None:
+    for vendor in registry.vendors().values():
+        names = [setting.name for setting in _settings.of_vendor(vendor)]
+        assert names == [f"FLAGOS_{vendor.name.upper()}_{kind}" for kind in ("POOL_SIZE", *vendor.fused)]
+        assert all(setting.meaning.endswith(".") for setting in _settings.of_vendor(vendor))
 
 
 def test_every_setting_is_described_and_named_as_agreed() -> None:

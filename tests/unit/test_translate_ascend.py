@@ -1,6 +1,6 @@
 """Every attested error text of torch_npu and CANN becomes torch's class, with the code, and keeps its own words."""
 
-# ruff: noqa: E501  the texts stand as the plugins print them
+
 
 import os
 

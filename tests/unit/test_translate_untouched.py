@@ -1,6 +1,6 @@
 """What is not the device's error keeps its class and its words: it comes back as the very same object."""
 
-# ruff: noqa: E501  the texts stand as the plugins print them
+
 
 import os
 

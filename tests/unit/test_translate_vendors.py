@@ -1,6 +1,6 @@
 """Every attested error text of the other plugins: Cambricon, Moore Threads, Enflame, Intel and Torch-FL."""
 
-# ruff: noqa: E501  the texts stand as the plugins print them
+
 
 import os
 

@@ -22,6 +22,8 @@ SURFACES = (
     "fx",
     "library",
     "profiler",
+    "multiprocessing",
+    "yaml",
 )
 
 # On NVIDIA and HIP builds torch.cuda already is the device: only the name `flagos` is added.

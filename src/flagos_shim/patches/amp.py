@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from typing import Any
 
 from .._context import Context
+from .._cuda_names import find
 from .._device_type import DeviceType
-from .._patching import Surface
+from .._patching import Patch, Surface
 
 surface = Surface("amp")
 
@@ -51,6 +54,10 @@ def construct(ctx: Context, original: Any) -> Any:
 
 def _state(ctx: Context, original: Any) -> Any:
     """Without a device type these ask about, and set, the state of CUDA; that is the vendor's."""
+    import torch
+
+    if not hasattr(torch, "get_autocast_dtype"):
+        return _older_state(ctx, original, original.__name__)
     setter = original.__name__.startswith("set_")
 
     def state(*args: Any, **kwargs: Any) -> Any:
@@ -69,6 +76,16 @@ def _state(ctx: Context, original: Any) -> Any:
     return state
 
 
+def _older_state(ctx: Context, original: Any, name: str) -> Any:
+    """Before torch 2.4 these know CUDA only; `torch.autocast` asks the device module's function of that name."""
+    theirs = getattr(ctx.module, name, None)
+
+    def state(*args: Any, **kwargs: Any) -> Any:
+        return (theirs if ctx.active and theirs is not None else original)(*args, **kwargs)
+
+    return state
+
+
 for _name in _C_STATE:
     surface.wrap(f"torch:{_name}", also=(f"torch._C:{_name}",), optional=True)(_state)
 
@@ -77,6 +94,9 @@ for _name in _C_STATE:
 def get_autocast_gpu_dtype(ctx: Context, original: Any) -> Any:
     """The autocast data type of the vendor's device."""
     import torch
+
+    if not hasattr(torch, "get_autocast_dtype"):
+        return _older_state(ctx, original, "get_autocast_dtype")
 
     def get_autocast_gpu_dtype() -> Any:
         return torch.get_autocast_dtype(ctx.device_type) if ctx.active else original()
@@ -88,6 +108,9 @@ def get_autocast_gpu_dtype(ctx: Context, original: Any) -> Any:
 def set_autocast_gpu_dtype(ctx: Context, original: Any) -> Any:
     """Sets the autocast data type of the vendor's device."""
     import torch
+
+    if not hasattr(torch, "set_autocast_dtype"):
+        return _older_state(ctx, original, "set_autocast_dtype")
 
     def set_autocast_gpu_dtype(dtype: Any) -> None:
         if ctx.active:
@@ -119,3 +142,28 @@ def custom(ctx: Context, original: Any) -> Any:
         return original(*args, **kwargs)
 
     return decorate
+
+
+@surface.discover
+def own_scaler(ctx: Context) -> Iterator[Patch]:
+    """The plugin's own scaler, which libraries take where it is there, steps torch's fused optimizers."""
+    scaler = find(ctx, "amp.GradScaler")
+    if ctx.vendor.package is None or not isinstance(scaler, type) or scaler.__module__.partition(".")[0] == "torch":
+        return
+
+    def build(_ctx: Context, original: Any) -> Any:
+        def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            # Plugins hand the scaler to the optimizer's `step`, as torch did long ago; today's fused optimizers do not
+            # take it.  Told that the optimizer leaves scaling to it, the scaler does all that is to be done.
+            alone = getattr(optimizer, "_step_supports_amp_scaling", False)
+            if not alone or "grad_scaler" in inspect.signature(optimizer.step).parameters:
+                return original(self, optimizer, *args, **kwargs)
+            optimizer._step_supports_amp_scaling = False
+            try:
+                return original(self, optimizer, *args, **kwargs)
+            finally:
+                optimizer._step_supports_amp_scaling = True
+
+        return step
+
+    yield Patch(f"{scaler.__module__}:{scaler.__qualname__}.step", build, (own_scaler.__doc__ or "").strip())

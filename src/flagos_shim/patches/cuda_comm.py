@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._context import Context
-from .._cuda_names import find, stand_in
+from .._cuda_names import stand_in
 from .._patching import Patch
 
 # Programs, and torch's own hooks, ask for at least this; DistributedDataParallel's bfloat16 hook for one.
@@ -216,12 +216,9 @@ def is_available(ctx: Context, original: Any) -> Any:
 
 @stand_in("torch.cuda.nccl:version")
 def version(ctx: Context, original: Any) -> Any:
-    """the vendor's; else 2.10, whose collectives (bfloat16, averages) those of the vendors have"""
-    ask = find(ctx, "nccl.version")
+    """2.10, whose collectives (bfloat16, averages) the vendors have; the vendor's library counts in its own way"""
 
     def version() -> Any:
-        if not ctx.active:
-            return original()
-        return _VERSION if ask is None else ask()
+        return _VERSION if ctx.active else original()
 
     return version

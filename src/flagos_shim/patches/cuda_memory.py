@@ -75,6 +75,20 @@ def list_gpu_processes(ctx: Context, original: Any) -> Any:
     return list_gpu_processes
 
 
+@stand_in("torch.cuda:ipc_collect")
+def ipc_collect(ctx: Context, original: Any) -> Any:
+    """asked of the vendor; nothing to collect where it shares no memory between processes"""
+    ask = find(ctx, "ipc_collect")
+
+    def ipc_collect() -> None:
+        if not ctx.active:
+            original()
+        elif ask is not None:
+            ask()
+
+    return ipc_collect
+
+
 @stand_in("torch.cuda.memory:get_allocator_backend")
 def get_allocator_backend(ctx: Context, original: Any) -> Any:
     """`native`, which is what the vendor's caching allocator is modelled on"""
@@ -138,7 +152,7 @@ def reset_host(ctx: Context, original: Any) -> Any:
     return reset
 
 
-@stand_in("torch.cuda.memory:set_per_process_memory_fraction")
+@stand_in("torch.cuda.memory:set_per_process_memory_fraction", needs="set_per_process_memory_fraction")
 def set_memory_fraction(ctx: Context, original: Any) -> Any:
     """the vendor's limit"""
     give = find(ctx, "set_per_process_memory_fraction")
@@ -147,8 +161,6 @@ def set_memory_fraction(ctx: Context, original: Any) -> Any:
         if not ctx.active:
             original(fraction, device)
             return
-        if give is None:
-            raise unsupported(ctx, "set_per_process_memory_fraction")
         index = index_of(ctx, device)
         index = ctx.module.current_device() if index is None else index
         give(fraction, index)

@@ -26,14 +26,15 @@ def vendor_classes(ctx: Context) -> Iterator[Patch]:
         if hasattr(stream, handle):
             yield Patch(f"{place}.cuda_stream", _alias(handle), "The vendor's stream handle.", "provide")
             yield Patch(f"{place}.__cuda_stream__", _protocol(handle), "The stream protocol.", "provide")
-        yield Patch(f"{place}.priority_range", _priority_range, "Always has an answer.", "replace", optional=True)
+        yield Patch(f"{place}.priority_range", _priority_range, "Always has an answer.", "provide")
         given: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         yield Patch(f"{place}.__new__", _stream(given), "Remembers the priority asked for.", "replace")
         yield Patch(f"{place}.priority", _priority(given), "Told also where the plugin does not.", "provide")
     if event is not None:
         place = f"{event.__module__}:{event.__qualname__}"
         untimed: weakref.WeakSet[Any] = weakref.WeakSet()
-        yield Patch(f"{place}.__new__", _event(untimed), "Accepts `external=`, and `interprocess=` everywhere.", "replace")
+        why = "Accepts `external=`, and `interprocess=` everywhere."
+        yield Patch(f"{place}.__new__", _event(untimed), why, "replace")
         yield Patch(f"{place}.elapsed_time", _elapsed_time(untimed), "Raises what CUDA's events raise.")
         handle = f"{ctx.device_type}_event"
         if hasattr(event, handle):
@@ -99,7 +100,7 @@ def _elapsed_time(untimed: weakref.WeakSet[Any]) -> Any:
             try:
                 return original(self, end_event)
             except RuntimeError as error:
-                if "must be recorded" not in str(error):
+                if not ctx.active or "must be recorded" not in str(error):
                     raise
                 raise ValueError("Both events must be recorded before calculating elapsed time.") from error
 
@@ -139,7 +140,7 @@ def _priority_range(ctx: Context, original: Any) -> Any:
     def priority_range() -> tuple[int, int]:
         try:
             low, high = original()
-        except RuntimeError:  # the plugin does not tell; low and high are what every stream takes
+        except (RuntimeError, TypeError):  # the plugin does not tell; low and high are what every stream takes
             return 0, -1
         return low, high
 
@@ -179,7 +180,7 @@ def set_stream_by_id(ctx: Context, original: Any) -> Any:
     return _set_stream_by_id
 
 
-@stand_in("torch.cuda:get_stream_from_external")
+@stand_in("torch.cuda:get_stream_from_external", needs="ExternalStream")
 def get_stream_from_external(ctx: Context, original: Any) -> Any:
     """the vendor's ExternalStream around the handle"""
     make = find(ctx, "ExternalStream")
@@ -187,8 +188,6 @@ def get_stream_from_external(ctx: Context, original: Any) -> Any:
     def get_stream_from_external(data_ptr: int, device: Any = None) -> Any:
         if not ctx.active:
             return original(data_ptr, device)
-        if make is None:
-            raise unsupported(ctx, "get_stream_from_external")
         return make(data_ptr, device=index_of(ctx, device))
 
     return get_stream_from_external

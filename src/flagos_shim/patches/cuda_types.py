@@ -81,7 +81,7 @@ def _typed_storage(name: str) -> None:
         import torch
 
         theirs = find(ctx, name)
-        # torch reads from the module's last name on which device such a storage lies; by it some plugins' lie on the host.
+        # torch reads from the module's last name where such a storage lies, and so takes some plugins' for the host's.
         if theirs is not None and theirs.__module__.rpartition(".")[2] == ctx.device_type:
             return theirs
         dtype = torch._utils.classproperty(lambda cls: original._dtype)

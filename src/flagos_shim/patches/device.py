@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from numbers import Integral
 from typing import Any
 
 from .._context import Context
@@ -10,58 +11,6 @@ from .._device_type import DeviceType, internal
 from .._patching import Surface
 
 surface = Surface("device")
-
-
-@surface.construct("torch:device", probe=("cpu",))
-def construct(ctx: Context, _type: Any) -> Any:
-    """`torch.device("cuda")`, in every constructor form, is the vendor's device."""
-
-    import torch
-
-    devices, made, device_class = ctx.devices, ctx.devices.made, torch.device
-
-    def rewrite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        # A device cannot be changed, so the same one can be handed out again for the same words.
-        if not kwargs and args:
-            first = args[0]
-            if first.__class__ is str:
-                if len(args) == 1:
-                    return made.get(first) or keep(first, args)
-                if len(args) == 2 and args[1].__class__ is int:
-                    return made.get(args) or keep(args, args)
-            elif first.__class__ is device_class and len(args) == 1:
-                return first
-        return translated(args, kwargs)
-
-    def keep(key: Any, args: tuple[Any, ...]) -> Any:
-        if key in made or ctx.device_type is None:
-            return translated(args, {})
-        made[key] = None  # so that the constructor, called from here, goes on to torch's own
-        try:
-            device = device_class(*args)
-        finally:
-            del made[key]
-        devices.keep(key, device)
-        return device
-
-    def translated(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        first = args[0] if args else kwargs.get("type")
-        index = args[1] if len(args) > 1 else kwargs.get("index")
-        if ctx.device_type is None:
-            return args, kwargs
-        if isinstance(first, str):
-            text = str.__str__(first)
-            if index is None:
-                found = devices[text]
-                return (args, kwargs) if found.__class__ is str else ((found,), {})
-            if text in ctx.aliases and isinstance(index, int):
-                bare = index == 0 and not ctx.vendor.indexed
-                return (ctx.device_type,) if bare else (ctx.device_type, index), {}
-        elif first.__class__ is int and not ctx.vendor.indexed and index is None:
-            return (ctx.make_device(first),), {}  # torch itself has no accelerator to count
-        return args, kwargs
-
-    return rewrite
 
 
 @surface.replace("torch:device.type")
@@ -103,13 +52,71 @@ def get_device_module(ctx: Context, original: Any) -> Any:
 
     def get_device_module(device: Any = None) -> Any:
         if isinstance(device, str) and str.__str__(device).partition(":")[0] in ctx.aliases:
-            return torch.cuda
+            return ctx.shown_module
         if ctx.active and ctx.vendor.indexed and device.__class__ is not str:
-            found = torch.accelerator.current_accelerator() if device is None else device
+            found = device
+            if device is None:  # torch.accelerator came with torch 2.6
+                new = hasattr(torch, "accelerator")
+                found = torch.accelerator.current_accelerator() if new else torch._C._get_accelerator()
             if isinstance(found, str):  # what `.type` answered
                 found = torch.device(found)
             if isinstance(found, torch.device) and ctx.owns(found):
-                return torch.cuda
+                return ctx.shown_module
         return original(ctx.device_kind(device))
 
     return get_device_module
+
+
+# The last of this surface: where a class has to stand in front of the type, `torch.device` is that one from here on.
+@surface.construct("torch:device", probe=("cpu",))
+def construct(ctx: Context, _type: Any) -> Any:
+    """`torch.device("cuda")`, in every constructor form, is the vendor's device."""
+
+    import torch
+
+    devices, made, device_class = ctx.devices, ctx.devices.made, torch.device
+
+    def rewrite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # A device cannot be changed, so the same one can be handed out again for the same words.
+        if not kwargs and args:
+            first = args[0]
+            if first.__class__ is str:
+                if len(args) == 1:
+                    return made.get(first) or keep(first, args)
+                if len(args) == 2 and args[1].__class__ is int:
+                    return made.get(args) or keep(args, args)
+            elif first.__class__ is device_class and len(args) == 1:
+                return first
+        return translated(args, kwargs)
+
+    def keep(key: Any, args: tuple[Any, ...]) -> Any:
+        if key in made or ctx.device_type is None:
+            return translated(args, {})
+        given, options = translated(args, {})
+        made[key] = None  # so that the constructor, called from here, goes on to torch's own
+        try:
+            device = device_class(*given, **options)
+        finally:
+            made.pop(key, None)  # another thread may have made the same, or closed the table
+        devices.keep(key, device)
+        return device
+
+    def translated(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        first = args[0] if args else kwargs.get("type")
+        index = args[1] if len(args) > 1 else kwargs.get("index")
+        if ctx.device_type is None:
+            return args, kwargs
+        if isinstance(first, str):
+            text = str.__str__(first)
+            if index is None:
+                found = devices[text]
+                return (args, kwargs) if found.__class__ is str else ((found,), {})
+            if text in ctx.aliases and isinstance(index, Integral):
+                index = int(index)
+                bare = index == 0 and not ctx.vendor.indexed
+                return (ctx.device_type,) if bare else (ctx.device_type, index), {}
+        elif first.__class__ is int and not ctx.vendor.indexed and index is None:
+            return (ctx.make_device(first),), {}  # torch itself has no accelerator to count
+        return args, kwargs
+
+    return rewrite

@@ -46,6 +46,8 @@ def init_process_group(ctx: Context, original: Any) -> Any:
     """`init_process_group("nccl")` starts the vendor's collectives."""
 
     def init_process_group(backend: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not ctx.active:
+            return original(backend, *args, **kwargs)
         if not ctx.vendor.indexed and kwargs.get("device_id") is not None:
             kwargs["device_id"] = None  # the CPU cannot be bound; torch takes only accelerators here
         elif isinstance(kwargs.get("device_id"), str):
@@ -116,14 +118,16 @@ def is_backend_available(ctx: Context, original: Any) -> Any:
 @surface.provide("torch.distributed:ProcessGroupNCCL")
 def process_group(ctx: Context, original: Any) -> Any:
     """The class of the vendor's process group, for its `Options` and for isinstance."""
-    import functools
-
     from .._patching import MISSING
 
     if ctx.vendor.process_group is None:
         return original if original is not MISSING else None
     module_name, _, name = ctx.vendor.process_group.partition(":")
-    return functools.reduce(getattr, name.split("."), sys.modules[module_name])
+    # None where the plugin was built without its collectives.
+    found: Any = sys.modules[module_name]
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def _device_type_first(ctx: Context, original: Any) -> Any:
@@ -191,3 +195,32 @@ def check_comm_hook(ctx: Context, original: Any) -> Any:
         return original(self, hook)
 
     return _check_comm_hook
+
+
+@surface.wrap(f"{_C10D}:ProcessGroup.allreduce", optional=True)
+def allreduce(ctx: Context, original: Any) -> Any:
+    """The average of integers, which NCCL gives and the vendors' collectives do not."""
+    from torch.distributed import AllreduceOptions, ReduceOp
+
+    if not ctx.vendor.indexed:
+        return original
+
+    def allreduce(self: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        options = args[0] if args else kwargs.get("opts")
+        if (
+            not isinstance(options, AllreduceOptions)
+            or options.reduceOp != ReduceOp.AVG
+            or not isinstance(tensors, list)
+        ):
+            return original(self, tensors, *args, **kwargs)
+        whole = [t for t in tensors if ctx.owns(t.device) and not t.is_floating_point() and not t.is_complex()]
+        if not whole or len(whole) < len(tensors):
+            return original(self, tensors, *args, **kwargs)
+        options.reduceOp = ReduceOp.SUM
+        work = original(self, tensors, *args, **kwargs)
+        work.wait()  # the division is to come after the sum
+        for tensor in whole:
+            tensor.div_(self.size(), rounding_mode="trunc")
+        return work
+
+    return allreduce

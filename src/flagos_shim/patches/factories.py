@@ -33,7 +33,8 @@ _WHY = "Makes a tensor on the device it is given."
 
 def _takes_device(name: str, function: Any) -> bool:
     if isinstance(function, types.FunctionType):
-        return "device" in function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+        code = function.__code__
+        return "device" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     doc = function.__doc__ or ""
     first_line = doc.strip().partition("\n")[0]
     if "device=" in first_line or "device:" in first_line:
@@ -82,7 +83,8 @@ def translate_device(ctx: Context, original: Any) -> Any:
 
     if isinstance(original, types.FunctionType):
         parameters = list(inspect.signature(original).parameters.values())
-        at = next((i for i, p in enumerate(parameters) if p.name == "device" and p.kind is p.POSITIONAL_OR_KEYWORD), None)
+        named = (i for i, p in enumerate(parameters) if p.name == "device" and p.kind is p.POSITIONAL_OR_KEYWORD)
+        at = next(named, None)
         if at is not None:
             position = at
 

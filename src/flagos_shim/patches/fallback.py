@@ -19,10 +19,12 @@ surface = Surface("fallback")
 @surface.wrap("warnings:_showwarnmsg")
 def heard(ctx: Context, original: Any) -> Any:
     """A plugin's warning of an operator on the CPU is counted, and logged at DEBUG."""
-    pattern = None if ctx.vendor.fallback is None else re.compile(ctx.vendor.fallback)
+    if ctx.vendor.fallback is None:
+        return original
+    pattern = re.compile(ctx.vendor.fallback)
 
     def _showwarnmsg(msg: Any) -> None:
-        if pattern is not None and ctx.active:
+        if ctx.active:
             found = pattern.search(str(msg.message))
             if found is not None:
                 name = found[1]

@@ -13,8 +13,8 @@ surface = Surface("flagos")
 def _check_backend(ctx: Context, backend: str | None) -> None:
     if backend is not None and str(backend).lower() not in (*ctx.vendor.names, "flagos"):
         raise RuntimeError(
-            f"mixed backend operation not allowed: this process runs on {ctx.vendor.name!r}, {backend!r} was asked for. "
-            "Use .to('flagos') for the device in use, or start the process with "
+            f"mixed backend operation not allowed: this process runs on {ctx.vendor.name!r}, {backend!r} was asked "
+            "for. Use .to('flagos') for the device in use, or start the process with "
             f"FLAGOS_DEVICE_BACKEND={backend}."
         )
 
@@ -22,17 +22,13 @@ def _check_backend(ctx: Context, backend: str | None) -> None:
 @surface.provide("torch:flagos")
 def module(ctx: Context, _original: Any) -> Any:
     """The device module under the name of FlagOS."""
-    import torch
-
-    return torch.cuda
+    return ctx.shown_module
 
 
 @surface.enrol("sys:modules")
 def importable(ctx: Context, _modules: Any) -> Any:
     """`import torch.flagos` works, and is `torch.cuda`."""
-    import torch
-
-    return "torch.flagos", torch.cuda
+    return "torch.flagos", ctx.shown_module
 
 
 @surface.provide("torch:flagos_info")

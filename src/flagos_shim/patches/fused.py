@@ -28,4 +28,5 @@ def fused(ctx: Context) -> Iterator[Patch]:
 
                 return function
 
-            yield Patch(declared.target, build, f"{setting.name}: the fused operator, where it applies.")
+            why = f"{setting.name}: the fused operator, where it applies."
+            yield Patch(declared.targets[0], build, why, also=declared.targets[1:])

@@ -30,7 +30,7 @@ generators.construct("torch:Generator", probe=())(rewrite_device)
 
 @streams.discover
 def streams_of_torch(ctx: Context) -> Any:
-    """`torch.Stream` and `torch.Event` where this torch has them and the machine has an accelerator to probe them on."""
+    """`torch.Stream` and `torch.Event`, where this torch has them and the machine an accelerator to probe them on."""
     import torch
 
     from .._patching import Patch

@@ -28,7 +28,8 @@ def dispatch_key(ctx: Context, key: Any) -> Any:
     kind = key[: -len("CUDA")]
     if not kind and not ctx.vendor.indexed:
         return "CompositeExplicitAutograd"
-    ours = kind + torch._C._dispatch_key_for_device(ctx.device_type)
+    find = getattr(torch._C, "_dispatch_key_for_device", None)  # not in torch 2.1
+    ours = kind + ("PrivateUse1" if find is None else find(ctx.device_type))
     return ours if ours in torch._C.DispatchKey.__members__ else key
 
 

@@ -24,7 +24,7 @@ def _activity(ctx: Context) -> Any:
     return activity if ctx.vendor.indexed and activity in _supported_activities() else None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _loadable(library: str) -> bool:
     try:
         ctypes.CDLL(library)
@@ -50,7 +50,8 @@ def profile(ctx: Context, original: Any) -> Any:
     """`profile(use_device="cuda")`, on which `torch.profiler` stands, measures the vendor's device."""
 
     def __init__(self: Any, enabled: Any = True, **kwargs: Any) -> None:
-        if ctx.active and enabled and (kwargs.get("use_cuda") or ctx.device_kind(kwargs.get("use_device")) == ctx.device_type):
+        named = ctx.device_kind(kwargs.get("use_device"))
+        if ctx.active and enabled and (kwargs.get("use_cuda") or named == ctx.device_type):
             kwargs.pop("use_cuda", None)
             kwargs.update(_measured(ctx, kwargs.get("use_kineto", False)))
             if kwargs.get("activity_filters"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .._context import Context
@@ -43,7 +44,7 @@ def location(ctx: Context, _registry: Any) -> Any:
     return _PRIORITY, tag, restore
 
 
-@surface.wrap("torch:load")
+@surface.replace("torch:load")
 def load(ctx: Context, original: Any) -> Any:
     """Torch's own `torch.load`: a plugin's own loses `map_location` and shared storages in files of the old format."""
     from torch.serialization import load as torchs
@@ -52,6 +53,7 @@ def load(ctx: Context, original: Any) -> Any:
         return original
     prepare = ctx.vendor.read("before_load")
 
+    @functools.wraps(torchs)
     def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not ctx.active:
             return original(f, map_location, *args, **kwargs)
@@ -67,13 +69,17 @@ def reduce(ctx: Context, original: Any) -> Any:
     """A tensor without storage (a sparse one) that torch pickles by way of the CPU says `cuda:N` like all others."""
     if not ctx.vendor.indexed:
         return original
-    from torch._utils import _rebuild_device_tensor_from_cpu_tensor
+    from torch import _utils
+
+    # By way of a NumPy array in torch 2.4, by way of a CPU tensor in 2.7.
+    names = ("_rebuild_device_tensor_from_cpu_tensor", "_rebuild_device_tensor_from_numpy")
+    makers = {getattr(_utils, name, None) for name in names}
 
     def _reduce_ex_internal(self: Any, proto: Any) -> Any:
         make, args = original(self, proto)
-        if make is _rebuild_device_tensor_from_cpu_tensor and ctx.active and ctx.owns(self.device):
-            cpu_tensor, dtype, _, requires_grad = args
-            args = (cpu_tensor, dtype, f"cuda:{self.get_device()}", requires_grad)
+        if make in makers and ctx.active and ctx.owns(self.device):
+            data, dtype, _, requires_grad = args
+            args = (data, dtype, f"cuda:{self.get_device()}", requires_grad)
         return make, args
 
     return _reduce_ex_internal

@@ -166,14 +166,16 @@ def dlpack_device(ctx: Context, original: Any) -> Any:
 @surface.wrap("torch._C:_nn._parse_to")
 def parse_to(ctx: Context, original: Any) -> Any:
     """`module.to("cuda")`: torch reads the arguments of `Module.to` here."""
-    devices, translate = ctx.devices, ctx.translate
+    import torch
+
+    devices, translate, device_class = ctx.devices, ctx.translate, torch.device
 
     def _parse_to(*args: Any, **kwargs: Any) -> Any:
         if args:
             first = args[0]
             if first.__class__ is str:
                 args = (devices[first], *args[1:]) if len(args) > 1 else (devices[first],)
-            elif first.__class__ is int or isinstance(first, str):
+            elif first.__class__ is not device_class:
                 args = (translate(first), *args[1:])
         if not kwargs:
             return original(*args)

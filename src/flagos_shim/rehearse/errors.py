@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..failures import FlagosShimError
 
-class RehearsalError(RuntimeError):
+
+class RehearsalError(FlagosShimError):
     """A rehearsal that cannot start: the text names what is missing and the line that mends it."""

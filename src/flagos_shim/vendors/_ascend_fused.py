@@ -48,7 +48,7 @@ def _operator(name: str, variable: str) -> Any:
 
 
 def linear(device_type: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """``torch.nn.functional.linear`` by ``npu_linear``, which takes matrices: leading dimensions are folded into one."""
+    """``torch.nn.functional.linear`` by ``npu_linear``, which takes matrices: leading dimensions become one."""
     import torch
 
     fused = _operator("npu_linear", "FLAGOS_ASCEND_FUSED_LINEAR")
@@ -78,16 +78,18 @@ def linear(device_type: str, original: Callable[..., Any]) -> Callable[..., Any]
 
 
 def layer_norm(device_type: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """``torch.nn.functional.layer_norm`` by ``npu_layer_norm_eval``, where no gradient is asked for."""
+    """``torch.layer_norm``, behind all of torch's, by ``npu_layer_norm_eval`` where no gradient is asked for."""
     import torch
 
     fused = _operator("npu_layer_norm_eval", "FLAGOS_ASCEND_FUSED_LAYERNORM")
     if fused is None:
         return original
 
-    def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    def layer_norm(
+        input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
+    ) -> Any:
         if torch.compiler.is_compiling() or weight is None or bias is None:
-            return original(input, normalized_shape, weight, bias, eps)
+            return original(input, normalized_shape, weight, bias, eps, cudnn_enable)
         given = (input, weight, bias)
         shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else ()
         fits = (
@@ -98,7 +100,7 @@ def layer_norm(device_type: str, original: Callable[..., Any]) -> Callable[..., 
             and len({tensor.device for tensor in given}) == 1
         )
         if not fits:
-            return original(input, normalized_shape, weight, bias, eps)
+            return original(input, normalized_shape, weight, bias, eps, cudnn_enable)
         return fused(input, list(shape), weight, bias, eps)
 
     return layer_norm

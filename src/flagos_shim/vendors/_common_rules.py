@@ -103,9 +103,7 @@ def forked(words: str) -> ErrorRule:
 
 def no_device(words: str) -> ErrorRule:
     """The plugin sees no device."""
-    return ErrorRule(
-        "no device", rf"No (?:{words}) are available", NO_DEVICE, codes=(r"\b(ERR\d{5})\b",), final=True
-    )
+    return ErrorRule("no device", rf"No (?:{words}) are available", NO_DEVICE, codes=(r"\b(ERR\d{5})\b",), final=True)
 
 
 def bad_ordinal() -> ErrorRule:

@@ -54,8 +54,11 @@ VENDOR = Vendor(
     before_load="torch_npu.utils.serialization:_update_cpu_remap_info",
     compile_backend="npu",
     fused={
-        "FUSED_LINEAR": Fused("torch.nn.functional:linear", "flagos_shim.vendors._ascend_fused:linear"),
-        "FUSED_LAYERNORM": Fused("torch.nn.functional:layer_norm", "flagos_shim.vendors._ascend_fused:layer_norm"),
+        "FUSED_LINEAR": Fused(("torch.nn.functional:linear", "torch._C:_nn.linear"), "flagos_shim.vendors._ascend_fused:linear"),
+        "FUSED_LAYERNORM": Fused(
+            ("torch:layer_norm", "torch._C:_VariableFunctionsClass.layer_norm"),
+            "flagos_shim.vendors._ascend_fused:layer_norm",
+        ),
     },
     renames={
         "CUDAGraph": "NPUGraph",

@@ -23,13 +23,16 @@ VENDOR = Vendor(
         "TORCH_NCCL_BLOCKING_WAIT": "TORCH_CNCL_BLOCKING_WAIT",
     },
     allocator_options=(
-        "max_split_size_mb", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions",
+        "max_split_size_mb",
+        "garbage_collection_threshold",
+        "expandable_segments",
+        "roundup_power2_divisions",
     ),
     collective="cncl",
     renames={"CUDAGraph": "MLUGraph", "nvtx": "cnpx", "nccl": "cncl"},
     errors="flagos_shim.vendors._mlu_errors:ERRORS",
     error_codes="flagos_shim.vendors._mlu_errors:ERROR_CODES",
-    fallback=r"\AThe operator '(aten::[\w.]+)' (?:is not currently supported|fails) on the MLU backend and will fall back",
+    fallback=r"\AThe operator '(aten::[\w.]+)' (?:is not currently supported|fails) on the MLU backend and will fall",
     strict={"ENABLE_FALLBACK_TO_CPU": "0"},
     telemetry="flagos_shim.vendors._cnmon:READER",
 )
