@@ -124,8 +124,6 @@ def _start(chosen: Vendor | None) -> Activation:
     listening = _Listening(_settings.LOG_LEVEL.read())
     changes = _environment.Changes()
     try:
-        if vendor.prepare is not None:
-            vendor.prepare()
         _environment.carry_over(vendor, changes)
         if _settings.STRICT.read():
             for name, value in vendor.strict.items():

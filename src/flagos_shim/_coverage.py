@@ -147,6 +147,8 @@ def table(ctx: Context) -> str:
     import torch
 
     counts = Counter(decision.state for decision in ctx.names)
+    decided = {place for decision in ctx.names for place in decision.targets}
+    lost = {place for _, places in groups().values() for place in places} - decided
     plugin = sys.modules.get(ctx.vendor.package or "")
     versions = f"torch {str(torch.__version__).partition('+')[0]}"
     if plugin is not None:
@@ -156,7 +158,7 @@ def table(ctx: Context) -> str:
         "",
         f"Written by `{_COMMAND}` for {versions}. A name is found in every place that torch has it.",
         "",
-        f"{len(ctx.names)} names, 0 lost: " + ", ".join(f"{counts[state]} {state}" for state in STATES) + ".",
+        f"{len(ctx.names)} names, {len(lost)} lost: " + ", ".join(f"{counts[state]} {state}" for state in STATES) + ".",
         "",
         "| name | state | how |",
         "|---|---|---|",

@@ -101,7 +101,13 @@ def _prepare(options: argparse.Namespace, environ: dict[str, str]) -> None:
         rehearse.check(rehearsed, environ)
     backend = options.backend or environ.get("FLAGOS_DEVICE_BACKEND")
     if backend and backend.lower() != "auto":
-        registry.require(registry.resolve(backend))
+        vendor = registry.resolve(backend)
+        registry.require(vendor)
+        if options.rehearse and options.rehearse.lower() not in vendor.names:
+            raise FlagosShimError(
+                f"--rehearse {options.rehearse} and the back end {vendor.name!r} do not go together: rehearse the back "
+                "end that the program is to run on, or leave one of the two out."
+            )
     environ["FLAGOS_DEVICE_BACKEND"] = backend or "auto"
 
 

@@ -1,4 +1,4 @@
-"""Every environment variable that the shim reads, in one table."""
+"""The environment variables that activation reads, in one table; a rehearsal has its own (`rehearse.options`)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any
 
 from .failures import FlagosShimError
 
@@ -84,7 +84,6 @@ class Vendor:
         strict: variables that make the plugin refuse to compute an operator on the CPU; set by FLAGOS_SHIM_STRICT=1.
         telemetry: the reader of the vendor's SMI tool.
         conflicts: modules that patch torch for the same purpose -> what to remove.
-        prepare: called before the plugin is imported.
     """
 
     name: str
@@ -119,7 +118,6 @@ class Vendor:
     strict: Mapping[str, str] = field(default_factory=dict)
     telemetry: Any | None = None
     conflicts: Mapping[str, str] = field(default_factory=dict)
-    prepare: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.aliases):

@@ -1,7 +1,5 @@
 """``flagos-diagnose --explain``: codes, names, errors and whole logs, in English and Chinese; and docs/errors.md."""
 
-
-
 import io
 import pathlib
 
@@ -70,7 +68,9 @@ def test_a_log_gives_each_error_once_and_the_telling_ones_first():
 
 def test_numbers_in_a_log_are_codes_only_where_the_log_says_so():
     assert explain("step 100000 took 507035 us, pid 207001") == []
-    assert [answer.code for answer in explain("alloc device memory failed, runtime result = 207001[FUNC:R]")] == ["207001"]
+    assert [answer.code for answer in explain("alloc device memory failed, runtime result = 207001[FUNC:R]")] == [
+        "207001"
+    ]
 
 
 def test_another_language_is_refused():

@@ -1,7 +1,5 @@
 """Every attested error text of torch_npu and CANN becomes torch's class, with the code, and keeps its own words."""
 
-
-
 import os
 
 import pytest

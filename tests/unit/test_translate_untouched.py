@@ -1,7 +1,5 @@
 """What is not the device's error keeps its class and its words: it comes back as the very same object."""
 
-
-
 import os
 
 import pytest
@@ -132,7 +130,9 @@ TEXTS = st.lists(st.one_of(VENDOR_WORDS, st.text(max_size=20)), max_size=8).map(
 
 
 @settings(max_examples=400, deadline=None, database=None)
-@given(text=TEXTS, kind=st.sampled_from([RuntimeError, NotImplementedError, torch.OutOfMemoryError, ValueError, MineError]))
+@given(
+    text=TEXTS, kind=st.sampled_from([RuntimeError, NotImplementedError, torch.OutOfMemoryError, ValueError, MineError])
+)
 def test_never_raises_and_keeps_every_word(text, kind):
     for name, data in VENDORS.items():
         exc = kind(text)

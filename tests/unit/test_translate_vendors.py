@@ -1,7 +1,5 @@
 """Every attested error text of the other plugins: Cambricon, Moore Threads, Enflame, Intel and Torch-FL."""
 
-
-
 import os
 
 import pytest

@@ -85,9 +85,7 @@ class Stream(_StreamBase):  # type: ignore[misc]
     Args: as of ``torch.cuda.Stream``.
     """
 
-    def __new__(
-        cls, device: Any = None, priority: int = 0, *, stream_id: int | None = None, **identity: Any
-    ) -> Stream:
+    def __new__(cls, device: Any = None, priority: int = 0, *, stream_id: int | None = None, **identity: Any) -> Stream:
         number = next(_numbers) if stream_id is None else stream_id
         stream: Stream = super().__new__(cls, stream_id=number, device_index=0, device_type=0)
         stream.priority = priority

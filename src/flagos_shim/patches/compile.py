@@ -58,19 +58,19 @@ def tracing_state(_ctx: Context, original: Any) -> Twins:
     return Twins(once_built(original))
 
 
-@surface.enrol("torch._dynamo.utils:common_constant_types")
+@surface.enrol("torch._dynamo.utils:common_constant_types", optional=True)
 def device_type_is_constant(_ctx: Context, _original: Any) -> type:
     """A device type that the program keeps in a variable is a constant, like a string."""
     return DeviceType
 
 
-@surface.enrol("torch._dynamo.utils:common_constant_types")
+@surface.enrol("torch._dynamo.utils:common_constant_types", optional=True)
 def traced_device_type_is_constant(_ctx: Context, _original: Any) -> type:
     """A device type that traced code reads is a constant, like a string."""
     return TracedDeviceType
 
 
-@surface.enrol("torch._dynamo.utils:common_constant_types")
+@surface.enrol("torch._dynamo.utils:common_constant_types", optional=True)
 def properties_are_constant(_ctx: Context, _original: Any) -> type:
     """The properties of a device are a constant."""
     import torch
@@ -121,7 +121,7 @@ def create_load_const(ctx: Context, original: Any) -> Any:
     return create_load_const
 
 
-@surface.wrap("torch._dynamo.variables.tensor:TensorVariable.method_attr_is_cuda")
+@surface.wrap("torch._dynamo.variables.tensor:TensorVariable.method_attr_is_cuda", optional=True)
 def is_cuda(ctx: Context, original: Any) -> Any:
     """`x.is_cuda` takes the same branch compiled as it does in eager mode."""
     if not ctx.vendor.indexed or ctx.vendor.identity:

@@ -64,7 +64,7 @@ _unit = functools.lru_cache(maxsize=1)(_Unit)
 surface.forget("flagos_shim.patches.jit:_unit.cache_clear")
 
 
-@surface.wrap("torch.jit._script:_script_impl")
+@surface.wrap("torch.jit._script:_script_impl", optional=True)
 def script(ctx: Context, original: Any) -> Any:
     """`cuda` written in scripted code is the vendor's device when it runs."""
     if ctx.vendor.identity:

@@ -1,7 +1,7 @@
 """Rehearsal: a vendor's real PyTorch plugin on a machine without the vendor's chip.
 
 Host memory stands in for the chip. ``FLAGOS_SHIM_REHEARSE=ascend`` asks for it; activation calls :func:`prepare` before
-it imports the plugin, and a program without activation may call it before it imports torch. It is for the whole process.
+it imports the plugin, and a program without activation may call it before it imports torch. It lasts for the process.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ HOST_OOM = re.compile(r"host out of memory|DefaultCPUAllocator|[Mm]allocHost\w*[
 MEMORY = Advice(
     "The device has no memory left for this allocation: this program's, another process's, or fragments of both.",
     "Use a smaller batch or activation checkpointing, call torch.cuda.empty_cache(), and look for other processes on "
-    "the card with flagos-device-list.",
+    "the card with the vendor's SMI tool.",
     "设备内存不足：可能被本程序、其他进程占用，或因碎片无法分配。",
-    "请减小 batch 或使用重计算，调用 torch.cuda.empty_cache()，并用 flagos-device-list 查看卡上的其他进程。",
+    "请减小 batch 或使用重计算，调用 torch.cuda.empty_cache()，并用厂商的 SMI 工具查看卡上的其他进程。",
 )
 OPERATOR = Advice(
     "The plugin has no kernel for this operator, and the fallback to the CPU is switched off or not possible.",

@@ -3,17 +3,7 @@
 Attested by the torch_npu 2.13.0 wheel (names), Ascend/pytorch sources (variables, errors) and CANN documentation.
 """
 
-import os
-
 from ..vendor import Fused, Probe, Vendor
-
-
-def _prepare() -> None:
-    """Where a rehearsal is asked for, host memory stands in for the chip as soon as the plugin is imported."""
-    from ..rehearse import prepare
-
-    prepare("ascend", os.environ)
-
 
 VENDOR = Vendor(
     name="ascend",
@@ -54,10 +44,12 @@ VENDOR = Vendor(
     before_load="torch_npu.utils.serialization:_update_cpu_remap_info",
     compile_backend="npu",
     fused={
-        "FUSED_LINEAR": Fused(("torch.nn.functional:linear", "torch._C:_nn.linear"), "flagos_shim.vendors._ascend_fused:linear"),
+        "FUSED_LINEAR": Fused(
+            ("torch.nn.functional:linear", "torch._C:_nn.linear"), "flagos_shim.vendors._npu_fused:linear"
+        ),
         "FUSED_LAYERNORM": Fused(
             ("torch:layer_norm", "torch._C:_VariableFunctionsClass.layer_norm"),
-            "flagos_shim.vendors._ascend_fused:layer_norm",
+            "flagos_shim.vendors._npu_fused:layer_norm",
         ),
     },
     renames={
@@ -82,5 +74,4 @@ VENDOR = Vendor(
     fallback=r"\ACAUTION: The operator '(aten::[\w.]+)' is not currently supported on the NPU backend",
     strict={"TORCH_NPU_FALLBACK_CPU_DISABLE": "1"},
     telemetry="flagos_shim.vendors._npu_smi:READER",
-    prepare=_prepare,
 )

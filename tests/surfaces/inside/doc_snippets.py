@@ -66,11 +66,8 @@ class OnCuda(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Name, ast.Attribute)):
             owner = ast.unparse(node.func.value)
-            makes = (
-                (node.func.attr in MAKERS
-                and owner == "torch")
-                or (node.func.attr in LAYERS
-                and owner in ("nn", "torch.nn"))
+            makes = (node.func.attr in MAKERS and owner == "torch") or (
+                node.func.attr in LAYERS and owner in ("nn", "torch.nn")
             )
             if makes and not any(keyword.arg == "device" for keyword in node.keywords):
                 node.keywords.append(ast.keyword("device", ast.Constant("cuda")))

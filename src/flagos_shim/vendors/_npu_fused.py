@@ -86,7 +86,12 @@ def layer_norm(device_type: str, original: Callable[..., Any]) -> Callable[..., 
         return original
 
     def layer_norm(
-        input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
+        input: Any,
+        normalized_shape: Any,
+        weight: Any = None,
+        bias: Any = None,
+        eps: float = 1e-5,
+        cudnn_enable: bool = True,
     ) -> Any:
         if torch.compiler.is_compiling() or weight is None or bias is None:
             return original(input, normalized_shape, weight, bias, eps, cudnn_enable)
