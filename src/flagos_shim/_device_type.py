@@ -86,13 +86,8 @@ class RoutedName(str):
             return True
         return self.alias.endswith(suffix, *bounds) and not is_internal(sys._getframe(1))
 
-    # What gives the same text again is the same name: `str(x.device.type)`, f"{x.device.type}", `.split(":")[0]`.
-
-    def __str__(self) -> str:
-        return self
-
-    def __format__(self, spec: str) -> str:
-        return str.__format__(self, spec) if spec else self
+    # What gives the same text again is the same name, `x.device.type.split(":")[0]`.  Only str() makes plain text of it,
+    # which torch's own code can then look up.
 
     def lower(self) -> str:
         """As ``str.lower``."""

