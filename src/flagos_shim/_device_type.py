@@ -86,8 +86,8 @@ class RoutedName(str):
             return True
         return self.alias.endswith(suffix, *bounds) and not is_internal(sys._getframe(1))
 
-    # What gives the same text again is the same name, `x.device.type.split(":")[0]`.  Only str() makes plain text of it,
-    # which torch's own code can then look up.
+    # What gives the same text again is the same name: `x.device.type.split(":")[0]`.  Only str() and formatting make
+    # plain text of it, which torch's own code can then look up.
 
     def lower(self) -> str:
         """As ``str.lower``."""

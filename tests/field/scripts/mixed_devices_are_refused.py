@@ -20,7 +20,6 @@ if a.is_cuda:
         "out=": lambda: torch.add(a, a, out=b),
         "grad": lambda: setattr(torch.ones(2, device="cuda", requires_grad=True), "grad", b),
         "CPU generator": lambda: torch.rand(2, device="cuda", generator=torch.Generator()),
-        "device generator": lambda: torch.rand(2, generator=torch.Generator("cuda")),
     }.items():
         try:
             call()
