@@ -277,8 +277,9 @@ def test_what_is_not_there_is_pythons_own_message(run_isolated: Any, tmp_path: P
 
 def test_signals_reach_the_program(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(
-        "import os, signal, sys, time\nprint(os.getpid(), flush=True)\n"
-        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n    raise\n"
+        "import os, time\n"
+        "try:\n    print(os.getpid(), flush=True)\n    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    print('interrupted', flush=True)\n    raise\n"
     )
     environ = {**os.environ, "FLAGOS_DEVICE_BACKEND": "cpu"}
     for signal, printed in ((2, "interrupted\n"), (15, "")):
