@@ -22,7 +22,8 @@ class Call:
     Attributes:
         expression: what is timed.
         kind: "none" (names no device), "names" (names one), "asks" (a question to torch.cuda), "block" (calls several
-            patched functions; no limit), "ratio" (a whole step).
+            patched functions; no limit), "floor" (what any Python function in front of torch's costs), "ratio" (a whole
+            step).
         native: the native spelling, where it is not the same with another device name.
         cpu: False where plain CPU torch has no such call.
         kernel: True where a kernel of the rehearsal runs, which is Python that calls patched functions itself, so that
@@ -53,6 +54,12 @@ class Call:
             return self.label
         return f"`{self.expression.replace('{d}', 'cuda').replace('{m}', 'torch.cuda')}`"
 
+
+# No stand-in can cost less: a function that only hands its arguments on to one of torch's that nobody patches.
+FLOOR = (
+    Call("hand_on_neg(x)", "floor", native="torch.neg(x)", main=True, label="floor: handing on a positional argument"),
+    Call("hand_on_sum(x, dim=0)", "floor", native="torch.sum(x, dim=0)", main=True, label="floor: and a keyword"),
+)
 
 MAIN = (
     Call("y.to(dtype)", "none", main=True, targets=("torch:Tensor.to",)),
@@ -178,12 +185,18 @@ STEPS = (
 
 def table() -> list[Call]:
     """All rows, each expression once."""
-    return list({call.expression: call for call in (*each_factory(), *MAIN)}.values())
+    return list({call.expression: call for call in (*each_factory(), *MAIN, *FLOOR)}.values())
 
 
 def namespace(device: str) -> dict[str, Any]:
     """What the expressions may use: ``x`` on the CPU, ``y`` on the device, ``module`` on the device, ``dtype`` ..."""
     import torch
+
+    def hand_on(function: Any) -> Any:
+        def handed_on(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        return handed_on
 
     module = torch.nn.Linear(2, 2).to(device)
     for parameter in module.parameters():
@@ -198,4 +211,6 @@ def namespace(device: str) -> dict[str, Any]:
         "device": torch.device(device),
         "index": torch.tensor([[0, 2]]),
         "values": torch.tensor([1.0, 2.0]),
+        "hand_on_neg": hand_on(torch.neg),
+        "hand_on_sum": hand_on(torch.sum),
     }

@@ -87,7 +87,10 @@ def render(results: dict[str, Any]) -> str:
         "time of the call with the plugin's own name; `shim` and `peer` are what they take on top of it, medians over "
         "the rounds of what the same round gave. A step is given as the ratio of the processor time under the shim to "
         "that without it, by turns in one interpreter; activation and the start of the interpreter as processor time. "
-        "`module.to` and `autocast` call several patched functions and have no limit.\n\n",
+        "`module.to` and `autocast` call several patched functions and have no limit. The two floor rows are a Python "
+        "function that does nothing but hand its arguments on: no stand-in can take less, and what the shim's do on "
+        "top of it is one look for the keyword `device`. A row above its limit by no more than the floor rows of two "
+        "runs differ is noise.\n\n",
         f"{BEGIN}\n{short(results)}{END}\n",
     ]
     sections = {

@@ -36,7 +36,7 @@ def test_one_command_writes_the_table_and_the_history(output: Path) -> None:
     assert table.render(run) == text
     short = table.marked(text)
     assert short is not None
-    for call in (*calls.MAIN, *calls.STEPS):
+    for call in (*calls.MAIN, *calls.FLOOR, *calls.STEPS):
         assert not call.main or f"| {call.what} |" in short
     assert "activation, on top of torch and plugin" in short and "not asked for" in short and "memory" in short
 
