@@ -18,7 +18,7 @@ $(READY): pyproject.toml Makefile
 	touch $(READY)
 
 demo: $(READY)
-	@if $(PY) -c "from flagos_shim import rehearse; rehearse.check('ascend')"; then \
+	@if $(PY) -m flagos_shim --rehearse ascend -c pass; then \
 	  echo "Rehearsing Ascend: the real torch_npu plugin, host memory for the chip."; \
 	  $(PY) -m flagos_shim --rehearse ascend examples/ocr/train.py --target; \
 	else \

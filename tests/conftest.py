@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import site
 import subprocess
 import sys
@@ -118,6 +119,28 @@ def _run_isolated(
 def run_isolated() -> RunIsolated:
     """See ``_run_isolated``: ``run_isolated(code_or_path, *, backend, rehearse, env, args, flags, stdin, cwd)``."""
     return _run_isolated
+
+
+NPU_SMI = """#!{shell}
+case "$*" in
+"info") cat "{folder}/npu_info_910b.txt" ;;
+"info -m") printf 'NPU ID  Chip ID  Chip Logic ID  Chip Name\\n0 0 0 Ascend 910B4\\n1 0 1 Ascend 910B4\\n' ;;
+"info -t common -i 1") cat "{folder}/npu_view_common.txt" ;;
+"info -t common -i 0") printf 'NPU ID : 0\\nChip Count : 1\\nChip ID : 0\\nAicore curFreq(MHZ) : 1650\\n' ;;
+*) echo "unknown: $*"; exit 9 ;;
+esac
+"""
+
+
+@pytest.fixture(scope="session")
+def with_npu_smi(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables with which a child finds an `npu-smi` on its PATH that prints the samples of two 910B4."""
+    folder = tmp_path_factory.mktemp("tools")
+    tool = folder / "npu-smi"
+    samples = Path(__file__).parent / "unit" / "data" / "smi"
+    tool.write_text(NPU_SMI.format(shell=shutil.which("sh"), folder=samples), encoding="utf-8")
+    tool.chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture(params=STARTABLE)

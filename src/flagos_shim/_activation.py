@@ -22,6 +22,9 @@ from .vendors import RIVAL_SWITCHES
 
 _log = logging.getLogger("flagos_shim")
 
+# Seconds after which a plugin that is still starting is spoken of.
+_SLOW = 30
+
 
 class _Listening:
     """The level of the logger that FLAGOS_LOG_LEVEL asks for, and stderr for a program that has set up no logging."""
@@ -60,6 +63,7 @@ class _State:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.current: Activation | None = None
+        self.left: Activation | None = None  # the last one, where some of its stand-ins are still below another's
         self.starting = False
 
 
@@ -117,21 +121,26 @@ def _start(chosen: Vendor | None) -> Activation:
     rehearsed = _settings.REHEARSE.read()
     if rehearsed is not None:
         rehearse.prepare(rehearsed, os.environ)
-    vendor, how = (chosen, "chosen") if chosen is not None else (registry.detect(rehearsed), "detected")
-    _refuse_rivals(vendor)
-    for setting in _settings.of_vendor(vendor):
-        setting.read()  # what cannot be read is said before anything is started
     listening = _Listening(_settings.LOG_LEVEL.read())
     changes = _environment.Changes()
     try:
+        vendor, how = (chosen, "chosen") if chosen is not None else (registry.detect(rehearsed), "detected")
+        _refuse_rivals(vendor)
+        for setting in _settings.of_vendor(vendor):
+            setting.read()  # what cannot be read is said before anything is started
         _environment.carry_over(vendor, changes)
         if _settings.STRICT.read():
             for name, value in vendor.strict.items():
                 changes.set(name, value)
         module = _import_plugin(vendor)
         aliases = ("cuda", "flagos") if _settings.ALIAS_CUDA.read() and not vendor.identity else ("flagos",)
-        ctx = Context(vendor, aliases, module, changes)
-        ledger = Ledger(ctx)
+        left = STATE.left
+        if left is not None and left.vendor is vendor and left.ctx.module is module:
+            left.ctx.wake(aliases, changes)
+            ctx, ledger = left.ctx, Ledger(left.ctx, reversed(left.ledger.left))
+        else:
+            ctx = Context(vendor, aliases, module, changes)
+            ledger = Ledger(ctx)
         _device_type.internal.update(filter(None, (vendor.package, *vendor.own_packages)))
         try:
             with _collection_put_off():
@@ -174,12 +183,15 @@ def _import_plugin(vendor: Vendor) -> object:
     if vendor.identity:
         _require_cuda(vendor)
     if vendor.package is not None:
-        registry.require(vendor)
+        # Not looked for before: who provides a plugin in an unusual place may answer its import only, and only once.
         try:
-            importlib.import_module(vendor.package)
+            with _said_when_slow(vendor):
+                importlib.import_module(vendor.package)
         except FlagosShimError:
             raise
         except Exception as error:  # plugins raise ImportError, RuntimeError and plain Exception from here
+            if isinstance(error, ModuleNotFoundError) and error.name == vendor.package:
+                raise registry.not_installed(vendor) from None
             library = (
                 f" Is the vendor's SDK installed and its environment set ({vendor.probe.library})?"
                 if vendor.probe.library
@@ -207,12 +219,28 @@ def _import_plugin(vendor: Vendor) -> object:
         )
     # Device files, where there are any, are asked instead of the driver, which is not to be started before it is used.
     known = vendor.identity or registry.has_device_files(vendor) or _hidden(vendor)
-    if not known and not module.device_count():
+    with _said_when_slow(vendor):
+        found = known or module.device_count()
+    if not found:
         raise BackendUnavailableError(
             f"The back end {vendor.name!r}: {vendor.package or vendor.namespace} was imported, but finds no device on "
             f"this machine. {registry.ADVICE.format(name=vendor.name)}"
         )
     return module
+
+
+@contextlib.contextmanager
+def _said_when_slow(vendor: Vendor) -> Iterator[None]:
+    """A plugin that hangs in this process cannot be stopped; say which one it is, where it lets other threads run."""
+    text = "The back end %r: the plugin %s has been starting for %d s. Its driver may hang. %s"
+    arguments = (text, vendor.name, vendor.package, _SLOW, registry.ADVICE.format(name=vendor.name))
+    timer = threading.Timer(_SLOW, _log.warning, arguments)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _require_cuda(vendor: Vendor) -> None:
@@ -262,6 +290,7 @@ def deactivate() -> list[str]:
         active.ctx.close()
         covered = active.ledger.undo()
         active.environment.undo()
+        STATE.left = active if covered else None
         if covered:
             _log.warning("Left in place, since something else stands on top: %s", ", ".join(covered))
         active.logging.undo()

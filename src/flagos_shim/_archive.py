@@ -25,14 +25,15 @@ _GETS = ("BINGET", "LONG_BINGET", "GET")
 _PUTS = ("BINPUT", "LONG_BINPUT", "PUT")
 
 
-def rename_in_pickle(data: bytes, rename: Rename, storages: bool = True) -> bytes:
+def rename_in_pickle(data: bytes, rename: Rename, storages: Rename | bool = True) -> bytes:
     """Rename the devices in a pickle that torch's C++ wrote.
 
     Args:
         data: the pickle.
         rename: from a device string to the new one.
-        storages: also rename where tensors are stored; otherwise only ``torch.device`` values.
+        storages: also rename where tensors are stored, or how to; otherwise only ``torch.device`` values.
     """
+    place = storages if callable(storages) else rename if storages else None
     ops = list(pickletools.genops(data))
     ends = [position for _, _, position in ops[1:]] + [len(data)]
     out = bytearray()
@@ -59,7 +60,9 @@ def rename_in_pickle(data: bytes, rename: Rename, storages: bool = True) -> byte
         if isinstance(value, str):
             stored = bool(marks) and len(marks[-1]) == 3 and marks[-1][0] == "storage"
             built = last == ("torch device",) or (bool(marks) and marks[-1] == [] and before_mark == ("torch device",))
-            if (stored and storages) or (built and not stored):
+            if stored and place is not None:
+                wanted = place(value)
+            elif built and not stored:
                 wanted = rename(value)
             if wanted != (given.get(argument) if op.name in _GETS else value):
                 text = wanted.encode()
@@ -78,13 +81,13 @@ def rename_in_pickle(data: bytes, rename: Rename, storages: bool = True) -> byte
     return bytes(out)
 
 
-def rename_devices(source: str | BinaryIO, rename: Rename, *, storages: bool, code: bool) -> bytes | None:
+def rename_devices(source: str | BinaryIO, rename: Rename, *, storages: Rename | bool, code: bool) -> bytes | None:
     """Read an archive and return it with its devices renamed, or None where there is nothing to rename.
 
     Args:
         source: path, or file object that can seek.
         rename: from a device string to the new one.
-        storages: also rename where tensors are stored.
+        storages: also rename where tensors are stored, or how to.
         code: rename every device in the source, not only default arguments.
     """
     with zipfile.ZipFile(source) as archive:

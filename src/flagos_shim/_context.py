@@ -26,6 +26,7 @@ class Context:
         module: the vendor's device module, e.g. ``torch.npu``; None where the vendor has none (cpu).
         environment: the variables that activation has set; the cards to see may be set again before the first use.
         remembered: what a program has set on a switch that the vendor does not have, to be read back.
+        missing: torch's name of a device that is not there, on a vendor with one device; None where torch refuses it.
         names: what became of each public name of torch.cuda; see `_coverage`.
         fallbacks: operator -> how often the plugin said that it computes it on the CPU.
         active: False once deactivated; stand-ins that somebody still holds then behave as torch's own.
@@ -44,15 +45,20 @@ class Context:
         self.fallbacks: dict[str, int] = {}
         self.names: tuple[Decision, ...] = ()
         self.log = logging.getLogger("flagos_shim")
-        self._device = torch.device
+        # A build for CUDA might have such a card.
+        self.missing = None if vendor.indexed or vendor.identity or torch.backends.cuda.is_built() else "cuda"
+        self._device = torch._C.device  # some plugins put a class of their own at `torch.device`
         self.devices = DeviceTable(aliases, self.make_device)
-        self.kinds = KindTable(vars(torch.device)["type"].__get__)
+        self.kinds = KindTable(vars(self._device)["type"].__get__)
 
     def make_device(self, index: int | None) -> Any:
-        """The vendor's ``torch.device`` for an ordinal; one without ordinals (cpu) has one device without index."""
+        """The vendor's ``torch.device`` for an ordinal; one without ordinals (cpu) has one device without index.
+
+        A second one is `missing` there: torch refuses to use it, where it would take ``cpu:1`` for the CPU.
+        """
         if index is None or (index == 0 and not self.vendor.indexed):
             return self._device(self.vendor.device_type)
-        return self._device(self.vendor.device_type, index)
+        return self._device(self.missing or self.vendor.device_type, index)
 
     def translate(self, value: Any) -> Any:
         """What to hand torch for ``value`` at a device position: strings by the table, all else as it is.
@@ -80,7 +86,7 @@ class Context:
         device = self.translate(value)
         if isinstance(device, str):
             device = self._device(device)
-        if getattr(device, "type", None) != self.device_type:
+        if getattr(device, "type", None) not in (self.device_type, self.missing or self.device_type):
             raise ValueError(f"Invalid device, must be cuda device: got {value!r}.")
         return device
 
@@ -118,6 +124,17 @@ class Context:
     def owns(self, device: Any) -> bool:
         """True where ``device`` (a ``torch.device``) is the vendor's, and the vendor is an accelerator."""
         return self.vendor.indexed and self.kinds[device] == self.device_type
+
+    def wake(self, aliases: tuple[str, ...], environment: Changes) -> None:
+        """Be in force again after ``close``, for stand-ins that were left below what somebody else put on top."""
+        self.active = True
+        self.device_type = self.vendor.device_type
+        self.aliases = aliases
+        self.environment = environment
+        self.remembered.clear()
+        self.fallbacks.clear()
+        self.names = ()
+        self.devices.open(aliases)
 
     def close(self) -> None:
         """Go dormant."""

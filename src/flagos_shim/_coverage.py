@@ -36,7 +36,7 @@ _COMMAND = "python -m flagos_shim._coverage --write docs/coverage"
 _OWN_FIRST = frozenset(
     (
         "device", "device_of", "_DeviceGuard", "StreamContext", "stream", "get_device_name", "get_device_capability",
-        "_get_device", "_get_generator", "cudaStatus", "CudaError", "check_error", "cudart", "has_half", "has_magma",
+        "_get_device", "_get_generator", "cudaStatus", "cudart", "has_half", "has_magma",
         "get_gencode_flags", "memory_summary", "AcceleratorError", "OutOfMemoryError", "nvtx.range",
         "_dump_snapshot", "_save_segment_usage", "_save_memory_usage",
     )
@@ -49,7 +49,7 @@ _OWN_ELSE = frozenset(
         "seed", "seed_all", "initial_seed", "_get_rng_state_offset", "_set_rng_state_offset", "memory_stats",
         "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_cached",
         "max_memory_cached", "reset_max_memory_allocated", "reset_max_memory_cached", "host_memory_stats", "set_stream",
-        "mem_get_info", "init", "DeferredCudaCallError",
+        "mem_get_info", "CudaError", "DeferredCudaCallError",
     )
 )  # fmt: skip
 

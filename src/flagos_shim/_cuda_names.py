@@ -110,13 +110,14 @@ def index_of(ctx: Context, device: Any) -> int | None:
     return index
 
 
-def invalid_ordinal(index: int) -> Exception:
-    """CUDA's own error for an ordinal that does not exist."""
+def invalid_ordinal(index: int | None = None) -> Exception:
+    """CUDA's own error for an ordinal that does not exist; None where it is not known which one was asked for."""
     import torch
 
     count = torch.cuda.device_count()
+    asked = "A device that is not there" if index is None else f"Device {index}"
     kind: Any = getattr(torch, "AcceleratorError", RuntimeError)
-    error: Exception = kind(f"CUDA error: invalid device ordinal\nDevice {index} was asked for, there are {count}.")
+    error: Exception = kind(f"CUDA error: invalid device ordinal\n{asked} was asked for, there are {count}.")
     return error
 
 

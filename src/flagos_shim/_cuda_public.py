@@ -47,8 +47,10 @@ def _public(module: ModuleType) -> Iterator[str]:
         owner = getattr(value, "__module__", None) or ""
         if not name.startswith("_") and isinstance(value, (type, type(_public))) and owner.startswith("torch.cuda"):
             listed.add(name)
+    listed = {n for n in listed if not isinstance(getattr(module, n, None), ModuleType)}
+    # One of these, `_cudart`, is a module where torch was built for CUDA.
     listed.update(n for n in _BESIDE_IN.get(module.__name__, ()) if n in vars(module))
-    yield from sorted(n for n in listed if not isinstance(getattr(module, n, None), ModuleType))
+    yield from sorted(listed)
 
 
 def groups() -> dict[str, tuple[Any, list[str]]]:

@@ -57,12 +57,12 @@ class RoutedName(str):
     alias = ""
 
     def __eq__(self, other: object) -> bool:
-        if other.__class__ is str and other == self.alias:
+        if isinstance(other, str) and str.__eq__(other, self.alias):
             return not _modules[sys._getframe(1).f_globals.get("__name__")]
         return str.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        if other.__class__ is str and other == self.alias:
+        if isinstance(other, str) and str.__eq__(other, self.alias):
             return _modules[sys._getframe(1).f_globals.get("__name__")]
         return str.__ne__(self, other)
 
@@ -72,19 +72,23 @@ class RoutedName(str):
     def __contains__(self, part: object) -> bool:
         if not isinstance(part, str):
             raise TypeError(f"'in <string>' requires string as left operand, not {type(part).__name__}")
-        return str.__contains__(self, part) or (part in self.alias and not is_internal(sys._getframe(1)))
+        return str.__contains__(self, part) or (part in self.alias and self._program_asks(sys._getframe(1)))
 
     def startswith(self, prefix: Any, *bounds: Any) -> bool:
         """As ``str.startswith``, for either name."""
         if str.startswith(self, prefix, *bounds):
             return True
-        return self.alias.startswith(prefix, *bounds) and not is_internal(sys._getframe(1))
+        return self.alias.startswith(prefix, *bounds) and self._program_asks(sys._getframe(1))
 
     def endswith(self, suffix: Any, *bounds: Any) -> bool:
         """As ``str.endswith``, for either name."""
         if str.endswith(self, suffix, *bounds):
             return True
-        return self.alias.endswith(suffix, *bounds) and not is_internal(sys._getframe(1))
+        return self.alias.endswith(suffix, *bounds) and self._program_asks(sys._getframe(1))
+
+    @staticmethod
+    def _program_asks(frame: FrameType) -> bool:
+        return not is_internal(frame)
 
     # What gives the same text again is the same name: `x.device.type.split(":")[0]`.  Only str() and formatting make
     # plain text of it, which torch's own code can then look up.
@@ -159,25 +163,25 @@ class TracedDeviceType(DeviceType):
         same = str.__eq__(self, other)
         if same is True:
             return True
-        if other.__class__ is str and other == self.alias:
-            return _program_asks(sys._getframe(1))
+        if isinstance(other, str) and str.__eq__(other, self.alias):
+            return self._program_asks(sys._getframe(1))
         return same
 
     def __ne__(self, other: object) -> bool:
         different = str.__ne__(self, other)
-        if different is True and other.__class__ is str and other == self.alias:
-            return not _program_asks(sys._getframe(1))
+        if different is True and isinstance(other, str) and str.__eq__(other, self.alias):
+            return not self._program_asks(sys._getframe(1))
         return different
 
     def __hash__(self) -> int:
-        return str.__hash__(self.alias) if _program_asks(sys._getframe(1)) else str.__hash__(self)
+        return str.__hash__(self.alias) if self._program_asks(sys._getframe(1)) else str.__hash__(self)
 
-
-def _program_asks(frame: FrameType) -> bool:
-    if str(frame.f_globals.get("__name__")).startswith("torch._dynamo"):
-        # Dynamo's functions that evaluate the program's operators are handed the translator under this name.
-        return not torch_is_traced(frame.f_locals.get("tx"))
-    return not is_internal(frame)
+    @staticmethod
+    def _program_asks(frame: FrameType) -> bool:
+        if str(frame.f_globals.get("__name__")).startswith("torch._dynamo"):
+            # Dynamo's functions that evaluate the program's operators are handed the translator under this name.
+            return not torch_is_traced(frame.f_locals.get("tx"))
+        return not is_internal(frame)
 
 
 @functools.cache

@@ -83,6 +83,11 @@ class DeviceTable(dict[str, Any]):
                 self.pop(text, None)
         return value
 
+    def open(self, aliases: tuple[str, ...]) -> None:
+        """Route again, after ``close``."""
+        self.close()
+        self.aliases = aliases
+
     def close(self) -> None:
         """Route nothing any more."""
         self.aliases = ()

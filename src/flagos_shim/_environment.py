@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from typing import Callable
 
 from .vendor import Vendor
 
@@ -15,21 +16,40 @@ _log = logging.getLogger("flagos_shim")
 # each (one card a worker); this prefix tells them which value of the vendor's variable nobody but the shim has set.
 _CARRIED = "FLAGOS_SHIM_SET_"
 _ALLOCATOR = "PYTORCH_CUDA_ALLOC_CONF"
+_ALLOCATOR_COMMON = "PYTORCH_ALLOC_CONF"
+# torch 2.13 itself reads these for any accelerator, and refuses what only CUDA's and HIP's allocators know.
+_READ_BY_TORCH = (_ALLOCATOR_COMMON, _ALLOCATOR, "PYTORCH_HIP_ALLOC_CONF")
+_OF_CUDA_ONLY = (
+    *("backend", "graph_capture_record_stream_reuse", "pinned_num_register_threads", "throw_on_cudamalloc_oom"),
+    *("pinned_use_cuda_host_register", "release_lock_on_cudamalloc"),
+    *("pinned_use_hip_host_register", "release_lock_on_hipmalloc"),
+)
 
 
 class Changes:
-    """Variables that were set, and what they were before."""
+    """Variables that were set or taken out, and what they were before.
+
+    Attributes:
+        before, ours: what a variable was, and what it was made; None where it is unset.
+        carried: CUDA's variable -> the vendor's that was set for it.
+        dropped: CUDA's variable -> the options in it that were left out, having no counterpart.
+        visible: the value of CUDA_VISIBLE_DEVICES that was carried over last.
+        cards: how many cards that leaves at most; None where it was not carried over.
+    """
 
     def __init__(self) -> None:
         self.before: dict[str, str | None] = {}
-        self.ours: dict[str, str] = {}
+        self.ours: dict[str, str | None] = {}
         self.carried: dict[str, str] = {}
+        self.dropped: dict[str, list[str]] = {}
         self.visible: str | None = None
+        self.cards: int | None = None
 
-    def set(self, name: str, value: str) -> None:
-        """Set a variable, remembering what it was the first time."""
+    def set(self, name: str, value: str | None) -> None:
+        """Set a variable, or take it out (None), remembering what it was the first time."""
         self.before.setdefault(name, os.environ.get(name))
-        self.ours[name] = os.environ[name] = value
+        self.ours[name] = value
+        _put(name, value)
 
     def carry(self, source: str, target: str, value: str) -> None:
         """Set the vendor's variable ``target`` for CUDA's ``source``, unless the user has set it to something."""
@@ -41,16 +61,20 @@ class Changes:
     def undo(self) -> None:
         """Put every variable back as it was, but for those that somebody else has set since."""
         for name, value in self.before.items():
-            if os.environ.get(name) != self.ours[name]:
-                continue
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+            if os.environ.get(name) == self.ours[name]:
+                _put(name, value)
         self.before.clear()
         self.ours.clear()
         self.carried.clear()
-        self.visible = None
+        self.dropped.clear()
+        self.visible = self.cards = None
+
+
+def _put(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def carry_over(vendor: Vendor, changes: Changes) -> None:
@@ -59,12 +83,37 @@ def carry_over(vendor: Vendor, changes: Changes) -> None:
         return
     for source, target in vendor.environment.items():
         value = os.environ.get(source)
-        if source == _ALLOCATOR and value is not None:
-            # Where the newer common name is set, the plugin reads that, and refuses to be told both.
-            value = None if "PYTORCH_ALLOC_CONF" in os.environ else allocator_options(value, vendor)
-        if value is not None:
+        if value is not None and source != _ALLOCATOR:
             changes.carry(source, target, value)
+    carry_allocator_options(vendor, changes)
     carry_visible_devices(vendor, changes)
+
+
+def carry_allocator_options(vendor: Vendor, changes: Changes) -> None:
+    """PYTORCH_CUDA_ALLOC_CONF as the vendor's variable, and without what nobody but CUDA's allocator takes.
+
+    Called again before the first device use, since a program may set it after importing torch.
+    """
+    if not vendor.indexed:
+        return
+    dropped: dict[str, list[str]] = {}
+    value, target = os.environ.get(_ALLOCATOR), vendor.environment.get(_ALLOCATOR)
+    # Where the newer common name is set, the plugin reads that, and refuses to be told both.
+    if value is not None and target is not None and _ALLOCATOR_COMMON not in os.environ:
+        left, without = split_options(value, lambda option: option in vendor.allocator_options)
+        if left is not None:
+            changes.carry(_ALLOCATOR, target, left)
+        if without:
+            dropped[_ALLOCATOR] = without
+    for name in _READ_BY_TORCH:
+        left, without = split_options(os.environ.get(name, ""), lambda option: option not in _OF_CUDA_ONLY)
+        if without:
+            dropped.setdefault(name, without)
+            changes.set(name, left)
+    for name, options in dropped.items():
+        if not set(options) <= set(changes.dropped.get(name, ())):
+            changes.dropped[name] = options
+            _log.warning("%s has no counterpart of %s in %s.", vendor.title, ", ".join(options), name)
 
 
 def carry_visible_devices(vendor: Vendor, changes: Changes) -> None:
@@ -77,22 +126,22 @@ def carry_visible_devices(vendor: Vendor, changes: Changes) -> None:
         return
     assert target is not None and value is not None
     changes.visible = value
-    changes.carry("CUDA_VISIBLE_DEVICES", target, visible_devices(value, vendor))
+    chosen = visible_devices(value, vendor)
+    changes.carry("CUDA_VISIBLE_DEVICES", target, chosen)
+    ours = changes.ours.get(target) == os.environ.get(target) == chosen
+    changes.cards = len([card for card in chosen.split(",") if card != "-1"]) if ours else None
 
 
-def allocator_options(value: str, vendor: Vendor) -> str | None:
-    """What of PYTORCH_CUDA_ALLOC_CONF the vendor's allocator knows; it would refuse to start at anything else.
+def split_options(value: str, known: Callable[[str], bool]) -> tuple[str | None, list[str]]:
+    """Take a text in the form of PYTORCH_CUDA_ALLOC_CONF apart: an allocator refuses to start at what it does not know.
 
     Returns:
-        ``name:value,...``, or None where nothing is left.
+        the options whose names are ``known``, as text (None where nothing is left); and the others, with their values.
     """
     # A value may be a list in brackets that has commas of its own: roundup_power2_divisions:[256:1,512:2].
-    options = re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?", value)
-    known = [o.strip() for o in options if o.partition(":")[0].strip() in vendor.allocator_options]
-    dropped = [o.strip() for o in options if o.strip() not in known]
-    if dropped:
-        _log.warning("%s has no counterpart of %s in %s.", vendor.title, ", ".join(dropped), _ALLOCATOR)
-    return ",".join(known) or None
+    options = [option.strip() for option in re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?", value)]
+    left = [option for option in options if known(option.partition(":")[0].strip())]
+    return ",".join(left) or None, [option for option in options if option not in left]
 
 
 def visible_devices(value: str, vendor: Vendor) -> str:

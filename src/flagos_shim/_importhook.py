@@ -33,8 +33,8 @@ _waiting: dict[str, list[_Wait]] = {}
 _first: dict[str, str] = {}
 
 
-class _Loader:
-    """The module's own loader, and afterwards the callbacks; then out of the way for good.
+class _Wrapped:
+    """A module's own loader with something beside it; out of the way for good as soon as the module has been imported.
 
     Until then a program may ask it (``importlib.util.find_spec("torch").loader``) for whatever the own one can do.
     """
@@ -52,13 +52,20 @@ class _Loader:
         made: ModuleType | None = self._loader.create_module(spec)
         return made
 
+    def _step_aside(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+
+
+class _Loader(_Wrapped):
+    """The module's own loader, and afterwards the callbacks."""
+
     def exec_module(self, module: ModuleType) -> None:
         with _lock:
             waits = _waiting.pop(self._name, [])
             _withdraw_when_idle()
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        module.__loader__ = self._loader
+        self._step_aside(module)
         try:
             self._execute(module, waits)
         except BaseException:
@@ -80,30 +87,47 @@ class _Loader:
             wait.after(module)
 
 
-class _Present:
-    """Stands for the loader of a module that is in ``sys.modules`` by the time its import comes to load it."""
+class _AfterAnother(_Wrapped):
+    """Imports another module first; what waits for that may import this one along, which must not run twice then."""
 
-    def __init__(self, module: ModuleType) -> None:
-        self._module = module
-        self._spec = module.__spec__
+    def __init__(self, name: str, loader: Any, first: str) -> None:
+        super().__init__(name, loader)
+        self._first = first
+        self._brought_along: ModuleSpec | None = None
 
-    def create_module(self, _spec: ModuleSpec) -> ModuleType:
-        return self._module
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        import importlib
+
+        # Here and not in `exec_module`: by then an empty module would stand where the other's import looks for this.
+        importlib.import_module(self._first)
+        module = sys.modules.get(self._name)
+        if module is None:
+            return super().create_module(spec)
+        self._brought_along = module.__spec__
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec
+        if self._brought_along is not None:
+            module.__spec__ = self._brought_along
+            return
+        self._step_aside(module)
+        self._loader.exec_module(module)
+        with _lock:
+            _first.pop(self._name, None)
+            _withdraw_when_idle()
 
 
 class _Finder:
+    """Finds what everybody else finds, and puts a loader around it: a program that only asks imports nothing."""
+
     def __init__(self) -> None:
         self._looking: set[tuple[int, str]] = set()
 
     def find_spec(self, name: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Called by the import system; None for every module that nobody waits for."""
-        if name in _first:
-            return self._find_after(name, _first[name])
         asked = (get_ident(), name)
-        if name not in _waiting or asked in self._looking:
+        first = _first.get(name)
+        if (first is None and name not in _waiting) or asked in self._looking:
             return None
         import importlib.util
 
@@ -113,22 +137,11 @@ class _Finder:
         finally:
             self._looking.discard(asked)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = _Loader(name, spec.loader)  # type: ignore[assignment]
+            if name in _waiting:
+                spec.loader = _Loader(name, spec.loader)  # type: ignore[assignment]
+            if first is not None:
+                spec.loader = _AfterAnother(name, spec.loader, first)  # type: ignore[assignment]
         return spec
-
-    def _find_after(self, name: str, first: str) -> ModuleSpec | None:
-        """Import ``first``; what waits for it may have imported ``name`` along, which must not run twice then."""
-        import importlib.util
-
-        with _lock:
-            _first.pop(name, None)
-        importlib.import_module(first)
-        module = sys.modules.get(name)
-        if module is None:
-            return None
-        # The import system takes the spec of a module that its finder has brought from the module.
-        module.__spec__ = importlib.util.spec_from_loader(name, _Present(module))  # type: ignore[arg-type]
-        return module.__spec__
 
 
 _finder = _Finder()

@@ -17,7 +17,7 @@ from ._context import Context
 from ._importhook import when_imported
 from ._slots import Constructor, SlotError, class_in_front, delete_type_name, set_type_name
 from ._targets import MISSING as MISSING
-from ._targets import dress, forget, resolve
+from ._targets import Enrolment, dress, forget, resolve
 from .failures import PatchError
 
 Build = Callable[[Context, Any], Any]
@@ -40,7 +40,7 @@ class Patch:
     verb: str = "wrap"
     also: tuple[str, ...] = ()
     optional: bool = False
-    probe: tuple[Any, ...] = ()
+    probe: tuple[Any, ...] | None = ()
 
 
 class Surface:
@@ -145,9 +145,14 @@ class Entry:
 class Ledger:
     """Applies surfaces and takes them back, newest first."""
 
-    def __init__(self, ctx: Context) -> None:
+    def __init__(self, ctx: Context, left: Iterable[Entry] = ()) -> None:
+        """Args: ctx: the activation; left: what the ledger before this one, of the same context, left in place."""
         self.ctx = ctx
-        self.entries: list[Entry] = []
+        # Where somebody has put back what we had found, there is nothing of ours to wake.
+        left = [e for e in left if e.installer is None and vars(e.owner).get(e.name, MISSING) is not e.own]
+        self._woken = {(id(entry.owner), entry.name): entry for entry in left}
+        self.entries: list[Entry] = left
+        self.left: list[Entry] = []
         self.skipped: dict[str, str] = {}
         self.failures: dict[str, str] = {}
         self._cancel: list[Callable[[], None]] = []
@@ -209,6 +214,11 @@ class Ledger:
                     self.skipped[target] = f"absent: {error}"
                     continue
                 raise PatchError(f"the target {target} is not there: {error}") from error
+            woken = self._woken.get((id(owner), name))
+            if woken is not None:
+                made = woken.new
+                shared[id(woken.original)] = made.__func__ if isinstance(made, staticmethod) else made
+                continue
             entry = Entry(surface, target, patch.why, owner, name, own, original)
             if patch.verb in ("construct", "install", "enrol"):
                 try:
@@ -225,7 +235,8 @@ class Ledger:
                 if new is original:
                     self.skipped[target] = "torch's own does it on this back end"
                     continue
-                entry.new = staticmethod(new) if isinstance(own, staticmethod) else new
+                keep = isinstance(own, staticmethod) and not isinstance(new, staticmethod)
+                entry.new = staticmethod(new) if keep else new
             fresh.append(entry)
             entry.make()
 
@@ -233,7 +244,7 @@ class Ledger:
         """The installer of a patch, or what to assign instead where a constructor cannot be replaced here."""
         built = patch.build(self.ctx, original)
         if patch.verb != "construct":
-            return (_Enrolment(original, built) if patch.verb == "enrol" else built), None
+            return (Enrolment(original, built) if patch.verb == "enrol" else built), None
         try:
             return Constructor(original, built, patch.probe), None
         except SlotError as error:
@@ -267,24 +278,25 @@ class Ledger:
     def undo(self) -> list[str]:
         """Take everything back, newest first; return the targets that somebody else has covered since.
 
-        A covered target is left in place: what stands on top is not ours to remove, and ours below it is dormant.
+        A covered target is left in place: what stands on top is not ours to remove, and ours below it is dormant,
+        until a ledger of the same context is given ``left``.
         """
         for cancel in self._cancel:
             cancel()
         self._cancel.clear()
         with self._lock:
             self._closed = True
-        covered = _take_back(self.entries)
+        self.left = _take_back(self.entries)
         forget(self._forgets)
-        return covered
+        return [entry.target for entry in self.left]
 
 
-def _take_back(entries: list[Entry]) -> list[str]:
+def _take_back(entries: list[Entry]) -> list[Entry]:
     covered = []
     while entries:
         entry = entries.pop()
         if entry.covered():
-            covered.append(entry.target)
+            covered.append(entry)
         else:
             entry.take_back()
     return covered
@@ -302,42 +314,6 @@ def assign(owner: Any, name: str, value: Any) -> None:
         setattr(owner, name, value)
     except TypeError:
         set_type_name(owner, name, value)
-
-
-class _Enrolment:
-    """An item in a container of torch's: first in a list, or in a set, or a ``(key, value)`` pair in a dict."""
-
-    def __init__(self, container: Any, item: Any) -> None:
-        self._container = container
-        self._item = item
-        self._key, self._value = item if isinstance(container, dict) else (item, item)
-        self._found = MISSING
-        if isinstance(container, dict):
-            self._found = container.get(self._key, MISSING)
-        elif isinstance(container, set) and item in container:
-            self._found = item
-
-    def install(self) -> None:
-        if isinstance(self._container, dict):
-            self._container[self._key] = self._value
-        elif isinstance(self._container, list):
-            self._container.insert(0, self._item)
-        else:
-            self._container.add(self._item)
-
-    def covered(self) -> bool:
-        if isinstance(self._container, dict):
-            return self._container.get(self._key, MISSING) is not self._value
-        return self._item not in self._container
-
-    def restore(self) -> None:
-        if isinstance(self._container, dict):
-            if self._found is MISSING:
-                del self._container[self._key]
-            else:
-                self._container[self._key] = self._found
-        elif self._found is MISSING:
-            self._container.remove(self._item)
 
 
 def iterate(surfaces: Iterable[str]) -> Iterator[Surface]:

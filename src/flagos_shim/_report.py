@@ -22,9 +22,10 @@ def status() -> dict[str, Any]:
         ``active``, ``waiting`` (activation comes with the import of torch), ``autoload_set_aside`` (torch was kept from
         loading every installed plugin, by TORCH_DEVICE_BACKEND_AUTOLOAD) and ``adapter_version``; while active also
         ``backend``, ``title``, ``how`` (chosen or detected), ``plugin``, ``plugin_version``, ``device_type``,
-        ``torch_device`` (how ``torch.device`` is kept), ``environment`` (CUDA variable -> vendor's), ``patches``
-        (target, surface, reason, state), ``skipped``, ``failures`` and ``fallbacks`` (operator -> how often the plugin
-        said that it computes it on the CPU; it says so once an operator).
+        ``torch_device`` (how ``torch.device`` is kept), ``environment`` (CUDA variable -> vendor's), ``dropped``
+        (CUDA variable -> options that have no counterpart), ``patches`` (target, surface, reason, state), ``skipped``,
+        ``failures`` and ``fallbacks`` (operator -> how often the plugin said that it computes it on the CPU; it says so
+        once an operator).
     """
     active = _activation.current()
     common = {
@@ -45,6 +46,7 @@ def status() -> dict[str, Any]:
         "device_type": active.vendor.device_type,
         "torch_device": active.ledger.skipped.get("torch:device", "same type, constructor replaced"),
         "environment": dict(active.environment.carried),
+        "dropped": {name: list(options) for name, options in active.environment.dropped.items()},
         "patches": [
             {"target": e.target, "surface": e.surface, "why": e.why, "state": "covered" if e.covered() else "active"}
             for e in list(active.ledger.entries)

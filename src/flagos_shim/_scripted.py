@@ -8,12 +8,14 @@ what runs uses the vendor's device.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ._context import Context
 
-_COMPARES = ("aten::eq", "aten::ne", "aten::__contains__", "aten::__getitem__", "aten::get")
+# Where a device type is put into a text, that says the vendor's name.
+_PRINTS = ("aten::format", "aten::add", "aten::str", "prim::Print", "aten::percentFormat")
 
 
 class _Rewriter:
@@ -93,17 +95,31 @@ class _Rewriter:
         self._instead(node.output(), self._insert(graph, node, "aten::eq", [name, kind], node.output().type()))
 
     def type(self, graph: Any, node: Any) -> None:
-        """`x.device.type`, where it is compared or looked up; printed, it is the vendor's name."""
+        """`x.device.type` is "cuda" wherever it goes in the graph, save into a text."""
         if not self.ctx.vendor.indexed:
             return
         name, kind = node.output(), str(self.ctx.device_type)
-        for use in list(name.uses()):
-            user = use.user
-            if user.kind() not in _COMPARES:
-                continue
-            others = [user.inputsAt(i).toIValue() for i in range(user.inputsSize()) if i != use.offset]
-            if kind not in others:
-                self._input(user, use.offset, self._replaced(graph, user, name, kind, "cuda"))
+        uses = [use for use in name.uses() if use.user.kind() not in _PRINTS and not _looked_for(use)]
+        if not uses:
+            return
+        named = self._replaced(graph, node, name, kind, "cuda")
+        named.node().moveAfter(node)
+        for use in uses:
+            self._input(use.user, use.offset, named)
+
+    def equal(self, graph: Any, node: Any) -> None:
+        """`name == "cuda"`, where the name comes from an argument, an attribute or a global: either name will do."""
+        values = [value.toIValue() for value in node.inputs()]
+        kind = str(self.ctx.device_type)
+        if not self.ctx.vendor.indexed or not {"cuda", kind}.intersection(v for v in values if isinstance(v, str)):
+            return
+        if any(value.type().kind() != "StringType" for value in node.inputs()):
+            return
+        for at, value in enumerate(values):
+            if value is None:
+                self._input(node, at, self._replaced(graph, node, node.inputsAt(at), kind, "cuda"))
+            elif value == kind:
+                self._input(node, at, self._constant(graph, node, "cuda"))
 
     def _replaced(self, graph: Any, node: Any, text: Any, old: str, new: str) -> Any:
         words = [self._constant(graph, node, value) for value in (old, new, -1)]
@@ -121,7 +137,20 @@ _RULES: dict[str, Callable[[_Rewriter, Any, Any], None]] = {
     "aten::cuda": _Rewriter.cuda,
     "prim::is_cuda": _Rewriter.is_cuda,
     "prim::type": _Rewriter.type,
+    "aten::eq": _Rewriter.equal,
+    "aten::ne": _Rewriter.equal,
 }
+
+
+def _looked_for(use: Any) -> bool:
+    """True where a device type is looked for in a text, which has the vendor's: `str(x.device).startswith(kind)`."""
+    user = use.user
+    return (
+        use.offset > 0
+        and user.kind() not in ("aten::eq", "aten::ne", "aten::device")
+        and user.kind().startswith("aten::")
+        and user.inputsAt(0).type().kind() == "StringType"
+    )
 
 
 def _nodes(block: Any) -> Iterator[Any]:
@@ -142,20 +171,24 @@ def prepare(ctx: Context, functions: Iterable[Any]) -> None:
     functions = list(functions)
     _publish(ctx, functions)
     rewriter = _Rewriter(ctx)
-    amp = torch.is_autocast_cpu_enabled()
+    if hasattr(torch, "get_autocast_dtype"):
+        enabled, enable = (functools.partial(f, "cpu") for f in (torch.is_autocast_enabled, torch.set_autocast_enabled))
+    else:  # before torch 2.4
+        enabled, enable = torch.is_autocast_cpu_enabled, torch.set_autocast_cpu_enabled
+    amp = enabled()
     try:
         for function in functions:
             rewriter.rewrite(function.graph)
         if rewriter.undo:
             # An executor copies the graph when it is made; there is one for each state of autocast.
             for state in (not amp, amp):
-                torch.set_autocast_cpu_enabled(state)
+                enable(state)
                 for function in functions:
                     # One that could not be compiled raises its own error when it is called.
                     with contextlib.suppress(RuntimeError):
                         function._debug_flush_compilation_cache()
     finally:
-        torch.set_autocast_cpu_enabled(amp)
+        enable(amp)
         rewriter.put_back()
 
 

@@ -77,7 +77,7 @@ class Constructor:
     that rewrites and then calls the C constructor.  (A ctypes callback in the slot would lose exceptions.)
     """
 
-    def __init__(self, owner: type, rewrite: Arguments, probe: tuple[Any, ...]) -> None:
+    def __init__(self, owner: type, rewrite: Arguments, probe: tuple[Any, ...] | None) -> None:
         """Verify the slot without changing it.
 
         Args:
@@ -85,6 +85,7 @@ class Constructor:
             rewrite: maps the call's ``(args, kwargs)`` to those that the type's own constructor gets, as a tuple of
                 the two, or to a finished instance.
             probe: arguments for one construction by the slot as found; the result must be an instance of ``owner``.
+                None where making one would start a device; the slot is then only looked at.
 
         Raises:
             SlotError: the slot cannot be verified here.
@@ -99,7 +100,7 @@ class Constructor:
         if not self._found or not self._ours or self._found == self._ours:
             raise SlotError(f"{owner.__name__} has no C constructor at the expected place.")
         native = _TP_NEW(self._found)
-        if type(native(owner, probe, None)) is not owner:
+        if probe is not None and not isinstance(native(owner, probe, None), owner):
             raise SlotError(f"The slot found in {owner.__name__} is not its constructor.")
 
         def construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
@@ -122,8 +123,10 @@ class Constructor:
         set_type_name(self.owner, "__new__", self._new)
         self._slot.value = self._ours
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(self.owner))
+        if self._probe is None:
+            return
         try:
-            if type(self.owner(*self._probe)) is not self.owner:
+            if not isinstance(self.owner(*self._probe), self.owner):
                 raise PatchError(f"The constructor of {self.owner.__name__} does not take effect.")
         except BaseException:
             self.restore()

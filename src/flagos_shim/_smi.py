@@ -150,6 +150,8 @@ class SmiReader:
         environment: variables to set for the tool, beside `LC_ALL=C`.
         writes_file: name of a file which the tool writes into its current directory; it is run in a temporary one.
         follow_up: further commands that depend on what `commands` printed (an identifier); all are run.
+        of_chip: the reader of one chip by its number N of `npu:N`, where the tool tells more of one than of all; it
+            gives the same object for the same chip, so that `cached_read` knows it again.
     """
 
     commands: tuple[Argv, ...]
@@ -158,6 +160,7 @@ class SmiReader:
     writes_file: str | None = None
     alternatives: bool = False
     follow_up: Callable[[tuple[Output, ...]], tuple[Argv, ...]] = _nothing_more
+    of_chip: Callable[[int], SmiReader] | None = None
 
     @property
     def tool(self) -> str:

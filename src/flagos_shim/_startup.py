@@ -55,6 +55,8 @@ def install() -> None:
     Raises:
         FlagosShimError: from activation, where torch has been imported already.
     """
+    if os.environ.get("FLAGOS_SHIM_ASKED"):
+        return  # detection asks here for a driver's answer
     if "torch" in sys.modules:
         when_imported("torch", _activate)
     elif not _waiting.cancels:

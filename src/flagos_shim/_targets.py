@@ -65,3 +65,39 @@ def forget(targets: Iterable[str]) -> None:
         module: Any = sys.modules.get(module_name)
         if module is not None:
             functools.reduce(lambda o, n: getattr(o, n, lambda: None), path.split("."), module)()
+
+
+class Enrolment:
+    """An item in a container of torch's: first in a list, or in a set, or a ``(key, value)`` pair in a dict."""
+
+    def __init__(self, container: Any, item: Any) -> None:
+        self._container = container
+        self._item = item
+        self._key, self._value = item if isinstance(container, dict) else (item, item)
+        self._found = MISSING
+        if isinstance(container, dict):
+            self._found = container.get(self._key, MISSING)
+        elif isinstance(container, set) and item in container:
+            self._found = item
+
+    def install(self) -> None:
+        if isinstance(self._container, dict):
+            self._container[self._key] = self._value
+        elif isinstance(self._container, list):
+            self._container.insert(0, self._item)
+        else:
+            self._container.add(self._item)
+
+    def covered(self) -> bool:
+        if isinstance(self._container, dict):
+            return self._container.get(self._key, MISSING) is not self._value
+        return self._item not in self._container
+
+    def restore(self) -> None:
+        if isinstance(self._container, dict):
+            if self._found is MISSING:
+                del self._container[self._key]
+            else:
+                self._container[self._key] = self._found
+        elif self._found is MISSING:
+            self._container.remove(self._item)

@@ -18,17 +18,28 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .errors import ErrorCode, ErrorRule, Raises, lookup
-from .vendors._common_rules import DEVICE_OOM, HOST_OOM
+from .vendors._common_rules import DEVICE_OOM, HOST_OOM, OWN_WORDS
 
 # torch's own carriers of somebody else's exception: torch._utils.ExceptionWrapper and the TorchScript interpreter.
 _CARRIER = re.compile(
     r"\A(?:Caught \w+ [^\n]*\.\nOriginal "
     r"|The following operation failed in the TorchScript interpreter\.\n)"
 )
+# pybind's, before CPython 3.12, when C++ has called Python and the error is of another class than it was raised as.
+_REPLACED = re.compile(
+    r"\Apybind11::error_already_set: MISMATCH of original and normalized active exception types: "
+    r"ORIGINAL [\w.]+ REPLACED BY [\w.]+: ([\s\S]*?)(?:\n\nAt:\n[\s\S]*)?\Z"
+)
 _TRACEBACK = re.compile(r"^(?:Original )?Traceback[^\n]*\(most recent call last\):$", re.MULTILINE)
-_RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?\w*(?:Error|Exception): ", re.MULTILINE)
-# The sentence this module puts in front; met again when an exception has been through a carrier.
-_OWN_SENTENCE = re.compile(r"\A(?:CUDA out of memory\. Tried to allocate [^\n]*?|[^\n(]{3,80} \([^()\n]{1,90}\))\. ")
+# The second name is pybind's: the interpreter ran C++ that called Python, as operators written in Python do.
+_RAISED = re.compile(
+    r"^(?:[A-Za-z_][\w.]*\.)?\w*(?:Error|Exception): "
+    r"(?:(?:RuntimeError|OutOfMemoryError|AcceleratorError|DistBackendError|NotImplementedError): )?",
+    re.MULTILINE,
+)
+# Where a sentence this module has put in front of a text may end.
+_SENTENCE_END = re.compile(r"\. ")
+_SENTENCE_ENDS = 4  # "CUDA out of memory. Tried to allocate 1.00 GiB. " has two, a code may hold another
 
 _OOM_BEGINS = "CUDA out of memory."
 _UNSTATED = "an amount the vendor does not state"
@@ -116,10 +127,10 @@ def translate(
     text = _only_text(exc)
     if not text or _quotes_another(exc, text):
         return exc
-    verdict = _verdict(exc, text, rules, codes)
+    verdict, raw = _read(text, (*rules, *OWN_WORDS), codes, type(exc).__name__)
     if verdict is None or verdict.entry.raises == "unchanged":
         return exc
-    return _build(exc, text, verdict, vendor_name)
+    return _build(exc, text, raw, verdict, vendor_name)
 
 
 def _only_text(exc: BaseException) -> str:
@@ -133,23 +144,35 @@ def _quotes_another(exc: BaseException, text: str) -> bool:
     return len(quoted) > 15 and quoted != text and quoted in text
 
 
-def _verdict(
-    exc: BaseException, text: str, rules: Sequence[ErrorRule], codes: Mapping[str, ErrorCode]
+def _read(
+    text: str, rules: Sequence[ErrorRule], codes: Mapping[str, ErrorCode], exception: str
+) -> tuple[Verdict | None, str]:
+    """The verdict on ``text``, and the text as the vendor wrote it: without the sentence that this module put there.
+
+    A text is met again when its exception is copied, comes from another process, or is raised anew by the program.
+    """
+    for number, end in enumerate(_SENTENCE_END.finditer(text)):
+        if number == _SENTENCE_ENDS:
+            break
+        raw = text[end.end() :]
+        verdict = _carried_verdict(raw, rules, codes, exception)
+        if verdict is not None and text in (f"{verdict.sentence}. {raw}", _begin_with_out_of_memory(raw)):
+            return verdict, raw
+    return _carried_verdict(text, rules, codes, exception), text
+
+
+def _carried_verdict(
+    text: str, rules: Sequence[ErrorRule], codes: Mapping[str, ErrorCode], exception: str
 ) -> Verdict | None:
-    name = type(exc).__name__
     carried = carried_text(text)
-    own = carried
-    if carried != text or name == "OutOfMemoryError":
-        # The text may be one of ours already: from a worker, or normalised when the exception was constructed.
-        own = _OWN_SENTENCE.sub("", carried, count=1)
-    verdict = classify(own, rules, codes, name)
-    if verdict is None and own != carried:
-        verdict = classify(carried, rules, codes, name)
-    return verdict
+    return classify(text, rules, codes, exception) if carried == text else _read(carried, rules, codes, exception)[0]
 
 
 def carried_text(text: str) -> str:
     """The text of the exception that one of torch's carriers brought, or ``text`` itself when there is no carrier."""
+    replaced = _REPLACED.match(text)
+    if replaced is not None:
+        return replaced[1]
     if _CARRIER.match(text) is None:
         return text
     tracebacks = list(_TRACEBACK.finditer(text))
@@ -157,19 +180,26 @@ def carried_text(text: str) -> str:
     return text if raised is None else text[raised.end() :].rstrip("\n")
 
 
-def _build(exc: BaseException, text: str, verdict: Verdict, vendor_name: str) -> BaseException:
+def _build(exc: BaseException, text: str, raw: str, verdict: Verdict, vendor_name: str) -> BaseException:
     raises, category = verdict.entry.raises, verdict.entry.category
-    if type(exc).__name__ == "OutOfMemoryError":
+    told = raw != text
+    if type(exc).__name__ == "OutOfMemoryError" or (told and text.startswith(_OOM_BEGINS)):
         raises, category = "out_of_memory", "resource"  # the plugin has decided
-    oom = raises == "out_of_memory"
-    message = _begin_with_out_of_memory(text) if oom else f"{verdict.sentence}. {text}"
+    own = verdict.rule in OWN_WORDS and carried_text(text) == text
+    if told or own:
+        message = text
+    elif raises == "out_of_memory":
+        message = _begin_with_out_of_memory(text)
+    else:
+        message = f"{verdict.sentence}. {text}"
     new = _class_for(raises, type(exc))(message)
     new.__dict__.update(vendor=vendor_name, vendor_code=verdict.code, category=category, hint=verdict.hint)
     if raises == "accelerator" and verdict.code.isdigit():
         new.__dict__["error_code"] = int(verdict.code)  # what torch itself sets on an AcceleratorError
     if verdict.hint and sys.version_info >= (3, 11):
         new.add_note(f"Hint: {verdict.hint}")
-    new.__cause__ = exc
+    if not own:
+        new.__cause__ = RuntimeError(raw) if told else exc
     return new.with_traceback(exc.__traceback__)
 
 

@@ -22,7 +22,7 @@ def stand_ins(prefix: str = "torch") -> Iterator[tuple[Any, Any]]:
     """
     import torch
 
-    places: list[Any] = [torch.Tensor, torch._C.TensorBase, torch.nn.Module, torch._C._VariableFunctionsClass]
+    places: list[Any] = [torch.Tensor, torch.Tensor.__base__, torch.nn.Module, torch._C._VariableFunctionsClass]
     for name, module in list(sys.modules.items()):
         if isinstance(module, ModuleType) and (name == prefix or name.startswith(prefix + ".")):
             places.append(module)
@@ -37,6 +37,12 @@ def stand_ins(prefix: str = "torch") -> Iterator[tuple[Any, Any]]:
                 yield original, value
                 if hasattr(original, "cache_info"):  # dynamo looks through a memoised function
                     yield original.__wrapped__, value
+
+
+def behind(function: Any) -> Any:
+    """What a stand-in stands for; anything else as it is."""
+    ours = type(function) is FunctionType and str(function.__globals__.get("__name__")).startswith(_PACKAGE)
+    return getattr(function, "__wrapped__", function) if ours else function
 
 
 def once_built(function: Any) -> Callable[[], Any]:

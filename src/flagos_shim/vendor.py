@@ -23,10 +23,12 @@ class Probe:
 
     Attributes:
         files: glob patterns of device files, e.g. ``/dev/davinci[0-9]*``.
+        home: variables that say where the vendor's SDK is installed, e.g. ``ACME_HOME``.
         library: a library that the SDK brings, named in the advice when the plugin cannot be loaded.
     """
 
     files: tuple[str, ...] = ()
+    home: tuple[str, ...] = ()
     library: str | None = None
 
 
@@ -56,6 +58,7 @@ class Vendor:
         own_packages: further packages of the vendor's whose code is to see devices by their true name.
         requirement: what to give pip to get the plugin, for the advice; None where it is not on PyPI.
         plugin_follows_torch: True where the plugin's release number must be torch's.
+        recommended_torch: the torch release that the attested plugin is for, e.g. "2.4"; None where it follows torch.
         device_type: torch's name of its devices, e.g. "npu".
         namespace: dotted name of the device module that stands for ``torch.cuda``; None where there is none.
         indexed: False where there is one device without ordinal (cpu).
@@ -72,9 +75,12 @@ class Vendor:
             operators are timed with events, for which the plugin must have registered itself.
         before_load: "module:name" of a function of the plugin's that its own ``torch.load`` calls with ``map_location``
             first, for files of its older releases; torch's own ``torch.load`` stands in its place.
+        amp_dtypes: the types that autocast computes in, by their names in torch; what the plugin says goes first.
         compile_backend: the vendor's best ``torch.compile`` back end; None means torch's default.
         fused: switch, e.g. "FUSED_LINEAR" -> Fused; the variable FLAGOS_<NAME>_<SWITCH>=1 asks for it.
         renames: name in torch.cuda -> dotted name in the namespace.
+        lacking: "module:name" that the plugin's code uses and has forgotten to define -> the name in torch.cuda that
+            it means; defined there where it is still missing.
         absent: name in torch.cuda -> what to use instead; a promise that somebody has looked.
         capability: what ``get_device_capability`` answers where the plugin gives None.
         errors: rules that recognise the vendor's error texts; for this and the next two, "module:name" may stand for
@@ -93,6 +99,7 @@ class Vendor:
     own_packages: tuple[str, ...] = ()
     requirement: str | None = None
     plugin_follows_torch: bool = False
+    recommended_torch: str | None = None
     device_type: str = "cpu"
     namespace: str | None = None
     indexed: bool = True
@@ -107,9 +114,11 @@ class Vendor:
     process_group: str | None = None
     trace_library: str | None = None
     before_load: str | None = None
+    amp_dtypes: tuple[str, ...] = ("float16", "bfloat16")
     compile_backend: str | None = None
     fused: Mapping[str, Fused] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     capability: tuple[int, int] = (8, 0)
     errors: tuple[Any, ...] | str = ()

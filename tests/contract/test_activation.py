@@ -227,6 +227,7 @@ assert torch.zeros(1, device="cuda").device.type == "npu" and torch.ones(1).cuda
 assert not torch.cuda.is_available() and torch.cuda.is_available.__code__.co_filename.endswith("torch/cuda/__init__.py")
 import flagos_shim
 assert not [p["target"] for p in flagos_shim.status()["patches"] if p["target"].startswith("torch.cuda:")]
-assert torch.flagos is torch.npu is torch.get_device_module() and torch.flagos_info()["device_count"] == 2
+assert torch.get_device_module() is torch.npu and torch.flagos_info()["device_count"] == 2
+assert torch.flagos.is_available() and torch.flagos.device_count() == 2 and torch.flagos.Stream is torch.npu.Stream
 """
     run_isolated(code, env={"FLAGOS_DISABLE_CUDA_SHIM": text}).ok()

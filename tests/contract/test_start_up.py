@@ -16,6 +16,7 @@ import flagos_shim
 
 PACKAGE = Path(flagos_shim.__file__).parent
 LIBRARY = Path(sysconfig.get_path("purelib"))
+PRETEND = Path(__file__).resolve().parent.parent / "pretend"
 
 # What a program sees that has named nothing but `cuda`.
 SEEN = """
@@ -70,6 +71,52 @@ def test_the_import_before_torch_and_after(run_isolated: Any) -> None:
 def test_the_import_of_the_plugin_before_torch(run_isolated: Any) -> None:
     code = "import torch_npu; assert torch_npu.__spec__.loader.get_source" + SEEN
     assert run_isolated(code, backend="ascend").json == ON_ASCEND
+
+
+def test_asking_whether_a_plugin_is_installed_imports_and_activates_nothing(run_isolated: Any) -> None:
+    code = """
+import importlib.util, sys
+from flagos_shim.vendors import PLUGINS
+print([name for name in PLUGINS if importlib.util.find_spec(name) is not None])
+assert not {"torch", "flagos_shim._activation", *PLUGINS} & set(sys.modules)
+import torch
+assert sys.modules["flagos_shim"].status()["backend"] == "cpu"
+"""
+    # The plugins of the two pretend vendors, and torch_npu, which without CANN cannot be imported.
+    env = {"PYTHONPATH": str(PRETEND)}
+    found = run_isolated(code, backend="cpu", env=env).ok().stdout
+    assert "torch_npu" in found and "torch_mlu" in found and "torch_gcu" not in found
+
+
+PROVIDER = """
+import importlib.machinery, importlib.util, sys
+
+class Once:
+    # Answers one look for the plugin, as a provider does that must not stand in its own way.
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch_mlu":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            execute(module)
+            module.provided = "torch" in sys.modules
+        spec.loader.exec_module = exec_module
+        return spec
+
+assert importlib.util.find_spec("torch_mlu") is not None and "torch" not in sys.modules
+sys.meta_path.insert(0, Once())
+"""
+
+
+def test_a_provider_of_the_plugin_that_answers_once_is_asked_by_its_import(run_isolated: Any, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(PROVIDER)
+    env = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(PRETEND)])}
+    code = "import torch, sys; print(torch.zeros(2, device='cuda').device, sys.modules['torch_mlu'].provided)"
+    assert run_isolated(code, backend="mlu", env=env).ok().stdout == "mlu:0 True\n"
+    flags = ("-m", "flagos_shim")
+    assert run_isolated(code, backend="mlu", env=env, flags=flags).ok().stdout == "mlu:0 True\n"
 
 
 @pytest.mark.parametrize("variable", ["FLAGOS_DEVICE_BACKEND", "FLAGOS_SHIM_REHEARSE"])

@@ -22,7 +22,16 @@ GUIDE = HERE.parents[1] / "docs" / "write-a-vendor.md"
 # What a program does with a device: moves, seeds, precision, memory, errors, files, streams, processes.
 FIELD = (
     *("device_type_gate", "tensor_method_surface", "rng_state_resume", "grad_scaler", "memory_statistics"),
-    *("oom_is_caught", "wrong_ordinal", "saved_file_is_portable", "streams_and_events", "nccl_process_group"),
+    *(
+        "pin_memory",
+        "loader_workers",
+        "seeding",
+        "oom_is_caught",
+        "wrong_ordinal",
+        "saved_file_is_portable",
+        "streams_and_events",
+        "nccl_process_group",
+    ),
 )
 
 
@@ -51,6 +60,75 @@ def test_it_passes_check_vendor(installed, run_isolated):
     assert all(line.startswith("[OK] ") for line in lines) and lines[-1] == "[OK] undone", run.stdout
     for part in ("its data is consistent", "a tensor on acme:0", "out of memory is torch.cuda.Out", "collectives accl"):
         assert any(part in line for line in lines), part
+
+
+# What only the device can tell: what of the vendor's file is changed -> the one line that says so.
+WRONG = {
+    ('"AcmeGraph"', '"NoGraph"'): "renames['CUDAGraph'] is 'NoGraph': torch.acme has no NoGraph; expected one of its",
+    ('{"CUDAGraph":', '{"NoGraph":'): "renames['NoGraph']: torch.cuda has no NoGraph; expected one of its names",
+    ('collective="accl"', 'collective="nccl2"'): "collective is 'nccl2': torch.distributed does not know it; expected",
+    ('device_type="acme"', 'device_type="acne"'): "; expected the back end to start and compute: see device_type,",
+    ("acmeMalloc: no room", "other text"): "no rule of `errors` recognises RuntimeError: acmeMalloc: no room for",
+}
+ADDED = {
+    'absent={"NoName": "use another one"},': "absent['NoName']: torch.cuda has no NoName; expected one of its names",
+    'process_group="torch_acme:No",': "process_group is 'torch_acme:No': no class there; expected the plugin's",
+    'before_load="torch_acme:no",': "before_load is 'torch_acme:no': no function there; expected the plugin's",
+    'toolkit="acmekit",': "toolkit is 'acmekit': torch.version has no such name; expected that of",
+    'compile_backend="nobody",': "compile_backend is 'nobody': torch.compile knows ",
+}
+COMPATIBLE = {"PRETEND_OLD_OOM": "1"}  # the wording that the rule of the vendor's file is for
+
+
+def checked(run_isolated, env, where):
+    run = run_isolated(None, backend=None, env=env, flags=("-m", "flagos_shim.check_vendor"), args=(where,))
+    return run.returncode, [line for line in run.stdout.splitlines() if line.startswith("[FAIL]")], run.stderr
+
+
+@pytest.mark.parametrize("change", [*WRONG, *ADDED], ids=str)
+def test_a_promise_that_does_not_hold_is_one_line(installed, run_isolated, tmp_path, change):
+    text = (ACME / "acme_flagos.py").read_text(encoding="utf-8")
+    old, new = change if isinstance(change, tuple) else ("VENDOR = Vendor(\n", f"VENDOR = Vendor(\n    {change}\n")
+    assert old in text
+    (tmp_path / "wrong_acme.py").write_text(text.replace(old, new), encoding="utf-8")
+    env = {**installed, **COMPATIBLE, "PYTHONPATH": os.pathsep.join((str(tmp_path), installed["PYTHONPATH"]))}
+    code, (line,), _ = checked(run_isolated, env, "wrong_acme:VENDOR")
+    assert code == 1 and {**WRONG, **ADDED}[change] in line, line
+
+
+def test_the_built_in_vendors_that_can_start_pass_too(run_isolated):
+    for name in ("cpu", "musa"):
+        where = f"flagos_shim.vendors.{name}:VENDOR"
+        code, failed, stderr = checked(run_isolated, {"PYTHONPATH": str(PRETEND)}, where)
+        assert (code, failed) == (0, []), (name, failed, stderr)
+
+
+INSIDE = """
+import sys, torch
+from flagos_shim import registry
+registry.has_device_files = lambda vendor: vendor.name == "mlu"
+import flagos_shim
+flagos_shim.activate("auto")
+assert str(torch.ones(1, device="cuda").device) == "mlu:0" and "acme_torch" not in sys.modules
+"""
+
+
+def test_a_vendor_inside_its_plugins_package_is_refused_and_harms_nobody(run_isolated, tmp_path):
+    shutil.copytree(ACME / "torch_acme", tmp_path / "acme_torch")
+    text = (ACME / "acme_flagos.py").read_text(encoding="utf-8").replace("torch_acme", "acme_torch")
+    (tmp_path / "acme_torch" / "flagos.py").write_text(text, encoding="utf-8")
+    info = tmp_path / "acme_torch-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-torch\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[flagos_shim.vendors]\nacme = acme_torch.flagos:VENDOR\n")
+    paths = os.pathsep.join(map(str, (tmp_path, PRETEND)))
+    env = {"PYTHONPATH": paths, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    code, (line,), _ = checked(run_isolated, env, "acme_torch.flagos:VENDOR")
+    assert code == 2 and "Move the object into a module of its own beside the plugin's package" in line
+    detected = run_isolated("from flagos_shim import _startup; _startup.withdraw()\n" + INSIDE, backend=None, env=env)
+    assert "Move the object into a module of its own" in detected.ok().stderr
+    chosen = run_isolated("import torch", backend="acme", env=env)
+    assert chosen.returncode == 1 and "Move the object into a module of its own" in chosen.last_error
 
 
 def test_field_scripts_run_on_it(installed, run_isolated):
@@ -105,5 +183,7 @@ def test_the_template_of_the_guide_is_a_valid_vendor(tmp_path, monkeypatch):
     vendor = registry.load("template_of_the_guide:VENDOR")
     assert vendor.name == "acme" and list(check_data(vendor)) == []
     assert len(blocks) == 1 and len(blocks[0].splitlines()) < 80
+    (where,) = re.findall(r"check_vendor (\S+):VENDOR", GUIDE.read_text())
+    assert vendor.package is not None and not f"{where}.".startswith(f"{vendor.package}."), "it would start the plugin"
     (point,) = re.findall(r'```toml\n\[project.entry-points."([\w.]+)"\]\n(\w+) = "[\w.:]+"\n```', GUIDE.read_text())
     assert point == (registry.ENTRY_POINT_GROUP, vendor.name)

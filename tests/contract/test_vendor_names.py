@@ -14,16 +14,18 @@ SOURCE = Path(registry.__file__).parent
 AT_HOME = ("vendors", "rehearse")
 
 # torch's own words, which two vendor objects have for their names.
-TORCHS = {"cuda", "cpu", "torch"}
+TORCHS = {"cuda", "cpu", "torch", "nccl", "gloo"}
 # Product names that a program may write on any vendor's device, e.g. torch.compile(backend="mlu_bangc").
 ANYWHERE = {"ascend_ge", "mlu_bangc"}
+# Names that torch itself has on every build: its variables, its allocator's options, its preferred libraries.
+ANYWHERE |= {"PYTORCH_HIP_ALLOC_CONF", "pinned_use_hip_host_register", "release_lock_on_hipmalloc", "rocm_fa"}
 
 
 def words() -> set[str]:
-    """Names, aliases, device types and packages of all vendors, e.g. npu, ascend, cambricon, torch_npu."""
+    """Names, aliases, device types, packages and collectives of all vendors, e.g. npu, cambricon, torch_npu, hccl."""
     found: set[str] = set()
     for vendor in map(registry.load, BUILTIN.values()):
-        names = (*vendor.names, vendor.device_type, vendor.package or "", *vendor.own_packages)
+        names = (*vendor.names, vendor.device_type, vendor.package or "", vendor.collective or "", *vendor.own_packages)
         found.update(filter(None, names))
         # The variables that carry them: PYTORCH_NPU_ALLOC_CONF is found by its part.
         found.update((vendor.visible_devices or "").lower().split("_")[:1])
@@ -61,8 +63,30 @@ def found_in(path: Path) -> list[str]:
 
 
 def test_the_words_are_those_of_the_vendors() -> None:
-    assert {"npu", "ascend", "huawei", "mlu", "cambricon", "musa", "gcu", "xpu", "torch_npu", "torchair"} <= words()
-    for text in ("npu", "torch.npu", "NPU", "TORCH_TRANSFER_TO_NPU", "npu:0", "from torch_npu import x", "a|mlu|b"):
+    assert {
+        "npu",
+        "ascend",
+        "huawei",
+        "mlu",
+        "cambricon",
+        "musa",
+        "gcu",
+        "xpu",
+        "torch_npu",
+        "torchair",
+        "hccl",
+        "cncl",
+    } <= words()
+    for text in (
+        "npu",
+        "torch.npu",
+        "NPU",
+        "TORCH_TRANSFER_TO_NPU",
+        "npu:0",
+        "from torch_npu import x",
+        "a|mlu|b",
+        "HCCL:",
+    ):
         assert WORDS.search(text), text
     for text in ("input", "cannot", "unputdownable", "intelligent", "chip", "hipster"):
         assert not WORDS.search(text), text

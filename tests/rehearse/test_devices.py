@@ -63,3 +63,9 @@ def test_an_ordinal_out_of_range_is_the_plugins_own_error(run: Run) -> None:
 def test_options_that_cannot_be_used_stop_the_import_of_torch(run: Run) -> None:
     done = run("import torch", status=1, FLAGOS_SHIM_REHEARSE_DEVICES="many")
     assert "RehearsalError: FLAGOS_SHIM_REHEARSE_DEVICES='many' is not usable" in done.stderr.splitlines()[-1]
+
+
+def test_every_chip_that_can_be_named_starts_and_multiplies(run: Run) -> None:
+    from flagos_shim.rehearse.options import CHIPS
+
+    assert run("chips.py", *CHIPS).stdout.split("\n")[:-1] == list(CHIPS)

@@ -13,7 +13,7 @@ from flagos_shim.rehearse import OPTIONS, RehearsalError, check, prepare
 from flagos_shim.rehearse import ascend as ascend_module
 from flagos_shim.rehearse.ascend import build
 
-from .conftest import child_environment
+from .conftest import Run, child_environment
 
 
 def test_nothing_is_done_unless_it_is_asked_for() -> None:
@@ -38,6 +38,20 @@ assert len(sys.meta_path) == count, sys.meta_path  # the site hook of these test
 assert not {"torch", "torch_npu", "re", "importlib.metadata", "ctypes"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-S", "-c", "import sitecustomize\n" + code], env=child_environment(), check=True)
+
+
+def test_a_program_that_asks_for_the_plugin_starts_nothing(run: Run) -> None:
+    code = """
+        import importlib.util, os, sys
+        for name in ("torch", "torch_npu"):
+            assert importlib.util.find_spec(name).loader.get_source(name)
+        assert "ASCEND_HOME_PATH" not in os.environ and "torch" not in sys.modules
+        import torch_npu, torch
+        assert torch.__loader__ is torch.__spec__.loader and type(torch.__loader__).__name__ == "SourceFileLoader"
+        assert type(torch_npu.__spec__.loader).__name__ == "SourceFileLoader"
+        print((torch.ones(2, device="npu") + 1).tolist())
+    """
+    assert run(code).stdout == "[2.0, 2.0]\n"
 
 
 @pytest.mark.parametrize(
@@ -89,16 +103,38 @@ def test_what_is_missing_is_named_with_the_line_that_mends_it(monkeypatch: pytes
 def test_a_compiler_is_needed_only_until_the_runtime_is_built(tmp_path: pathlib.Path) -> None:
     bare = {"PATH": str(tmp_path), "FLAGOS_SHIM_CACHE": str(tmp_path / "empty")}
     with pytest.raises(
-        RehearsalError, match=r"none of cc, gcc and clang was not found. Install one:\n.*apt-get install"
+        RehearsalError, match=r"once, and neither cc, gcc nor clang was found. Install one:\n.*apt-get install"
     ):
         check("ascend", bare)
-    with pytest.raises(RehearsalError, match=r"CC=icc was not found"):
+    with pytest.raises(RehearsalError, match=r"once, and CC=icc was not found. Install one:"):
         check("ascend", {**bare, "CC": "icc -O2"})
     built = {**os.environ, "FLAGOS_SHIM_CACHE": str(tmp_path / "built")}
     home = build.build(built)
     check("ascend", {"PATH": str(tmp_path), "FLAGOS_SHIM_CACHE": built["FLAGOS_SHIM_CACHE"]})
     # The home that a rehearsal sets for its children is not taken for a real CANN.
     check("ascend", {**built, "ASCEND_HOME_PATH": str(home)})
+
+
+def test_the_demonstration_without_a_compiler_says_so_and_goes_on_with_the_cpu(tmp_path: pathlib.Path) -> None:
+    # The training itself is left out; what chooses the back end is run.
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\ncase "$*" in *train.py*) echo "runs: $*" ;; *) exec {sys.executable} "$@" ;; esac\n', "utf-8"
+    )
+    python.chmod(0o755)
+    ready = tmp_path / "ready"
+    ready.touch()
+    root = pathlib.Path(__file__).resolve().parents[2]
+    command = ["make", "--no-print-directory", "-C", str(root), "demo", f"PY={python}", f"READY={ready}"]
+    bare = {k: v for k, v in child_environment().items() if k != "PYTHONPATH"}
+    environment = {**bare, "CC": "no-such-compiler", "FLAGOS_SHIM_CACHE": str(tmp_path / "empty")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    first, *remedy = done.stderr.splitlines()
+    assert first.startswith(
+        "flagos_shim: error: Rehearsing Ascend needs a C compiler, once, and CC=no-such-compiler was "
+    )
+    assert [line.split()[0] for line in remedy] == ["apt-get", "dnf"]
+    assert done.stdout.splitlines()[1] == "runs: -m flagos_shim --backend cpu examples/ocr/train.py --target"
 
 
 def test_a_real_cann_is_not_shadowed(tmp_path: pathlib.Path) -> None:
@@ -109,6 +145,27 @@ def test_a_real_cann_is_not_shadowed(tmp_path: pathlib.Path) -> None:
         check("ascend", real)
     check("ascend", {**real, "FLAGOS_SHIM_REHEARSE_FORCE": "1"})
     check("ascend", {**os.environ, "ASCEND_HOME_PATH": str(tmp_path / "gone")})
+
+
+def test_a_real_cann_that_only_the_loaders_path_knows_is_not_shadowed_either(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "libascendcl.so").touch()
+    real = {**os.environ, "LD_LIBRARY_PATH": f"/no/such/folder:{tmp_path}/:"}
+    with pytest.raises(RehearsalError, match=r"LD_LIBRARY_PATH names .* belongs to a real CANN.*_FORCE=1"):
+        check("ascend", real)
+    check("ascend", {**real, "FLAGOS_SHIM_REHEARSE_FORCE": "1"})
+    check("ascend", {**os.environ, "LD_LIBRARY_PATH": "/no/such/folder:"})
+    # What a rehearsal has built is no CANN, also where somebody has put it on the path.
+    home = build.build({**os.environ, "FLAGOS_SHIM_CACHE": str(tmp_path / "built")})
+    check("ascend", {**os.environ, "LD_LIBRARY_PATH": str(home / "lib64")})
+
+
+def test_operators_of_a_real_cann_are_not_shadowed(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(RehearsalError, match=r"ASCEND_OPP_PATH=.* belongs to a real CANN.*_FORCE=1"):
+        check("ascend", {**os.environ, "ASCEND_OPP_PATH": str(tmp_path)})
+    check("ascend", {**os.environ, "ASCEND_OPP_PATH": str(tmp_path), "FLAGOS_SHIM_REHEARSE_FORCE": "1"})
+    check("ascend", {**os.environ, "ASCEND_OPP_PATH": str(tmp_path / "gone")})
+    home = build.build({**os.environ, "FLAGOS_SHIM_CACHE": str(tmp_path / "built")})
+    check("ascend", {**os.environ, "ASCEND_OPP_PATH": str(home / "opp")})
 
 
 def test_a_failed_build_shows_the_compiler_and_leaves_nothing(tmp_path: pathlib.Path) -> None:

@@ -28,6 +28,19 @@ def test_plain_training_prints_nothing_of_its_own(run: Run) -> None:
     assert (done.stdout, done.stderr) == ("done True\n", "")
 
 
+def test_marks_for_a_trace_print_nothing(run: Run) -> None:
+    code = """
+        import torch, torch_npu
+        torch_npu.npu.mstx.mark("a mark")
+        torch_npu.npu.mstx.mark("on a stream", torch.npu.current_stream())
+        torch_npu.npu.mstx.range_push("a range")
+        torch_npu.npu.mstx.range_pop()
+        torch_npu.npu.mstx.range_end(torch_npu.npu.mstx.range_start("another"))
+    """
+    done = run(code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_the_devices_statistics_start_at_nothing(run: Run) -> None:
     code = """
         import torch, torch_npu

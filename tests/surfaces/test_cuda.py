@@ -117,6 +117,41 @@ with torch.random.fork_rng(devices=[0, 1]):
 assert torch.equal(torch.cuda.get_rng_state(1), torch.cuda.get_rng_state("cuda:1"))
 """
 
+# Every function of torch.cuda that takes a device, found at run time, asked of the device that is not the current one.
+MOVES = """
+import importlib, inspect, pkgutil, warnings
+import torch
+warnings.simplefilter("ignore")
+torch.zeros(1, device="cuda:0")
+given = {"fraction": 0.5, "new_state": torch.cuda.get_rng_state(1), "peer_device": 0, "stream": None, "size": 64}
+chooses = {"set_device", "_exchange_device", "_maybe_exchange_device", "_set_stream_by_id"}  # moving is what they do
+names = [m.name for m in pkgutil.walk_packages(torch.cuda.__path__, "torch.cuda.")]
+asked, moved = set(), []
+for module in [torch.cuda, torch.accelerator, *map(importlib.import_module, names)]:
+    for name, function in list(vars(module).items()):
+        if name in chooses or isinstance(function, type) or not callable(function):
+            continue
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            continue
+        devices = [p.name for p in parameters if p.name in ("device", "device_index", "device_id")]
+        for device in (1, "cuda:1", torch.device("cuda:1")) if devices else ():
+            needed = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+            arguments = {p.name: given.get(p.name, 0) for p in needed}
+            arguments[devices[0]] = device
+            try:
+                function(**arguments)
+                asked.add(name)
+            except Exception:  # what it refuses is tested elsewhere
+                pass
+            if torch.cuda.current_device() != 0:
+                moved.append((module.__name__, name, device))
+                torch.cuda.set_device(0)
+assert not moved, moved
+assert len(asked) > 40 and "get_per_process_memory_fraction" in asked, sorted(asked)
+"""
+
 EARLY = """
 import torch
 import torch.cuda.comm
@@ -182,6 +217,7 @@ def test_core(code, backend, run_isolated):
 @pytest.mark.parametrize("backend", ["ascend", "mlu", "musa"])
 def test_two_devices_and_queries_that_move_nothing(backend, run_isolated):
     run_isolated(TWO_DEVICES, backend=backend).ok()
+    run_isolated(MOVES, backend=backend).ok()
 
 
 def test_names_taken_early_follow_and_all_is_restored(backend, run_isolated):
@@ -205,3 +241,11 @@ def test_the_module_is_left_alone_on_request(run_isolated):
 )
 def test_cards_chosen_by_the_script(backend, value, count, run_isolated):
     run_isolated(HIDDEN.format(value=value, count=count, some=count > 0), backend=backend).ok()
+
+
+def test_cards_are_counted_by_the_list_where_the_runtime_does_not_know_it(run_isolated):
+    # CN_VISIBLE_DEVICES comes before the variable that CUDA's was carried over to, so the plugin sees both cards.
+    code = "import torch; print(torch.mlu.device_count(), torch.cuda.device_count(), torch.cuda.is_available())"
+    for cards, expected in (("0", "2 1 True"), ("", "2 0 False"), ("1,0", "2 2 True")):
+        env = {"CN_VISIBLE_DEVICES": "0,1", "CUDA_VISIBLE_DEVICES": cards}
+        assert run_isolated(code, backend="mlu", env=env).ok().stdout.strip() == expected

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from pathlib import Path
-
 import pytest
-
-SAMPLES = Path(__file__).parents[1] / "unit" / "data" / "smi"
 
 NUMBERS = """
 import io, pickle, torch
@@ -55,7 +49,7 @@ torch.cuda.check_error(0)
 try:
     torch.cuda.check_error(2)
 except torch.cuda.CudaError as error:
-    assert str(error) == "out of memory (2)"
+    assert str(error).endswith("out of memory (2)")
 assert torch.cuda.cudaStatus.SUCCESS == 0 and issubclass(torch.cuda.DeferredCudaCallError, Exception)
 assert torch.cuda.OutOfMemoryError is torch._C.OutOfMemoryError
 """
@@ -67,14 +61,8 @@ assert torch.cuda.power_draw(device=torch.device("cuda", 1)) == 271100 and type(
 assert "no processes are running" in torch.cuda.list_gpu_processes()
 assert "1234 uses    60704.000 MB" in torch.cuda.list_gpu_processes(device=1)
 assert 0 <= torch.cuda.utilization() <= 100 and type(torch.cuda.utilization()) is int
+assert torch.cuda.clock_rate() == 1650 and torch.cuda.clock_rate(1) == 800 and type(torch.cuda.clock_rate()) is int
 assert torch.cuda.current_device() == 0
-"""
-
-NPU_SMI = """#!{shell}
-if [ "$2" = -m ]
-then printf 'NPU ID  Chip ID  Chip Logic ID  Chip Name\\n0 0 0 Ascend 910B4\\n1 0 1 Ascend 910B4\\n'
-else cat {folder}/npu_info_910b.txt
-fi
 """
 
 UNKNOWN = """
@@ -98,8 +86,40 @@ def test_what_cannot_be_known_is_said(backend, tool, run_isolated):
     run_isolated(UNKNOWN.replace("{tool!r}", repr(tool)), backend=backend).ok()
 
 
-def test_telemetry_comes_from_the_vendors_tool(run_isolated, tmp_path):
-    tool = tmp_path / "npu-smi"
-    tool.write_text(NPU_SMI.format(shell=shutil.which("sh"), folder=SAMPLES), encoding="utf-8")
-    tool.chmod(0o755)
-    run_isolated(TELEMETRY, env={"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}).ok()
+def test_telemetry_comes_from_the_vendors_tool(run_isolated, with_npu_smi):
+    run_isolated(TELEMETRY, env=with_npu_smi).ok()
+    chosen = "import torch; assert torch.cuda.clock_rate() == 800 and torch.cuda.temperature() == 41"
+    run_isolated(chosen, env={**with_npu_smi, "CUDA_VISIBLE_DEVICES": "1"}).ok()
+
+
+# What a CUDA program may say to CUDA's allocator, and no other takes; torch itself reads these variables, too.
+CUDA_ONLY = (
+    "backend:cudaMallocAsync,pinned_use_cuda_host_register:True,release_lock_on_cudamalloc:True,"
+    "pinned_num_register_threads:4,graph_capture_record_stream_reuse:True,throw_on_cudamalloc_oom:True"
+)
+STARTED = """
+import json, os, torch, flagos_shim
+x = torch.ones(2, device="cuda").sum().item()
+status = flagos_shim.status()
+flagos_shim.deactivate()
+print(json.dumps([x, status["dropped"], {name: os.environ[name] for name in status["dropped"]}]))
+"""
+
+
+@pytest.mark.parametrize("backend", ["ascend", "mlu"])
+@pytest.mark.parametrize("variable", ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"])
+def test_options_of_cudas_allocator_do_not_keep_a_device_from_starting(run_isolated, backend, variable):
+    value = f"{CUDA_ONLY},roundup_power2_divisions:[256:1,512:2,>:4],max_split_size_mb:64"
+    done = run_isolated(STARTED, backend=backend, env={variable: value})
+    total, dropped, after = done.json
+    assert total == 2.0 and list(dropped) == [variable] and after == {variable: value}
+    assert ",".join(dropped[variable]).startswith(CUDA_ONLY)
+    assert done.stderr.count("has no counterpart of backend:cudaMallocAsync, ") == 1
+
+
+def test_options_set_by_the_script_itself_count_as_those_of_the_environment(run_isolated):
+    code = "import os, torch\nos.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'backend:native,max_split_size_mb:64'\n"
+    for ask in ("", "assert torch.cuda.is_available()\n"):
+        total, dropped, after = run_isolated(code + ask + STARTED, backend="ascend").json
+        assert total == 2.0 and dropped == {"PYTORCH_CUDA_ALLOC_CONF": ["backend:native"]}
+        assert after == {"PYTORCH_CUDA_ALLOC_CONF": "backend:native,max_split_size_mb:64"}

@@ -62,6 +62,61 @@ else:
 assert torch.zeros(2).device.type == "cpu"
 """
 
+CONSTRUCTORS = """
+import copy, pickle, warnings
+import torch
+warnings.simplefilter("ignore")
+there = torch.ones(1, device="cuda").device
+for name in ("Byte", "Long", "Half", "Float", "Double", "BFloat16", "Bool"):
+    kind = getattr(torch.cuda, f"{name}Tensor")
+    for device in ("cuda", "cuda:0", "flagos", torch.device("cuda"), torch.device("cuda:0")):
+        assert kind(2, 3, device=device).device == there and kind([1, 0], device=device).dtype is kind.dtype
+    assert isinstance(kind(2, device="cuda"), kind) and kind(2, 3).device == there
+    assert isinstance(kind, type) and pickle.loads(pickle.dumps(kind)) is kind and copy.deepcopy(kind) is kind
+    stored = getattr(torch.cuda, f"{name}Storage")
+    assert pickle.loads(pickle.dumps(stored)) is stored and copy.deepcopy(stored) is stored
+    assert stored(3).device.type == there.type and isinstance(torch.ones(2, device="cuda").type(kind).storage(), stored)
+    assert isinstance(torch.zeros(1, dtype=kind.dtype).storage(), stored) == (there.type == "cpu")
+assert torch.FloatTensor(2).device.type == torch.FloatTensor(2, device="cpu").device.type == "cpu"
+
+
+class Mine(torch.Tensor):
+    pass
+
+
+plain = torch.Tensor.__new__
+torch.set_default_tensor_type(torch.cuda.FloatTensor)
+
+
+class Later(torch.Tensor):
+    pass
+
+
+for make in (lambda: torch.Tensor(2), lambda: torch.Tensor(2, 3), lambda: torch.Tensor(), lambda: torch.Tensor([1, 2]),
+             lambda: torch.Tensor(torch.Size([2])), lambda: torch.cuda.FloatTensor(2), lambda: Later([2.0])):
+    assert make().device == there and make().dtype is torch.float32, make().device
+assert type(Later(2)) is Later and type(Mine(2)) is Mine and Later([2.0]).tolist() == [2]
+assert torch.Tensor([1, 2]).tolist() == [1, 2] and torch.Tensor(torch.ones(3)).shape == (3,)
+assert torch.FloatTensor(2).device.type == "cpu" and torch.nn.Parameter(torch.Tensor(2)).device == there
+assert torch.Tensor(torch.ones(2, device="cpu")).device.type == "cpu"
+torch.set_default_tensor_type("torch.cuda.DoubleTensor")
+assert torch.Tensor(2).dtype is torch.float64 and torch.Tensor(2).device == there
+try:
+    torch.Tensor("text")
+except (TypeError, ValueError, RuntimeError):
+    pass
+else:
+    raise AssertionError("of a text")
+torch.set_default_tensor_type(torch.FloatTensor)
+assert torch.Tensor(2).device.type == torch.zeros(2).device.type == "cpu" == Later(2).device.type
+assert torch.Tensor.__new__ is plain or torch.Tensor.__new__ == plain
+torch.set_default_tensor_type(torch.cuda.FloatTensor)
+import flagos_shim
+flagos_shim.deactivate()
+torch.set_default_device(None)
+assert torch.Tensor(2).device.type == "cpu" == Later(2).device.type and torch.Tensor.__new__ == plain
+"""
+
 COLLECTIVES = """
 import torch
 from torch.cuda import comm, nccl
@@ -165,6 +220,8 @@ assert not torch.xpu.is_available() and not torch.mtia.is_available() and torch.
 """
 
 
-@pytest.mark.parametrize("code", [TYPES, COLLECTIVES, SWITCHES], ids=["types", "collectives", "switches"])
+@pytest.mark.parametrize(
+    "code", [TYPES, CONSTRUCTORS, COLLECTIVES, SWITCHES], ids=["types", "constructors", "collectives", "switches"]
+)
 def test_types_collectives_switches(code, backend, run_isolated):
     run_isolated(code, backend=backend).ok()

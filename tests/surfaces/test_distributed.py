@@ -111,3 +111,20 @@ if __name__ == "__main__":
 """)
     run = run_isolated(script, args=[str(tmp_path / "store")], env={"FLAGOS_SHIM_REHEARSE_HCCL_TIMEOUT": "3"})
     assert run.ok().stdout.split()[-1] == "OK"
+
+
+GROUP_CLASS = """
+import datetime, sys, torch, torch.distributed as dist
+options = dist.ProcessGroupNCCL.Options()
+options._timeout = datetime.timedelta(seconds=30)
+assert dist.ProcessGroupNCCL.Options(is_high_priority_stream=True).is_high_priority_stream
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1, pg_options=options)
+group = dist.group.WORLD._get_backend(torch.device("cuda"))
+assert isinstance(group, dist.ProcessGroupNCCL) and dist.ProcessGroupNCCL.__name__ == sys.argv[1]
+assert torch.flagos_info()["toolkit_version"] == (torch.version.musa if sys.argv[2] == "musa" else None)
+"""
+
+
+@pytest.mark.parametrize(("backend", "name"), [("mlu", "ProcessGroupCNCL"), ("musa", "ProcessGroupMCCL")])
+def test_the_class_of_the_process_group_is_the_vendors(run_isolated, backend, name):
+    run_isolated(GROUP_CLASS, backend=backend, args=(name, backend)).ok()

@@ -26,6 +26,14 @@ def test_a_warning_that_reaches_python_is_logged_and_counted(run_isolated):
     assert run.stdout.strip() == "{'aten::igamma': 1}" and "will fall back" in run.stderr
 
 
+@pytest.mark.parametrize(("value", "shown"), [("1", 1), ("0", 0), (None, 0)])
+def test_fallbacks_are_shown_without_a_level_where_torch_fls_switch_asks_for_it(run_isolated, value, shown):
+    env = {"FLAGOS_LOG_FALLBACK": value, "PRETEND_UNSUPPORTED": "igamma"}
+    run = run_isolated(OPERATOR.format(ignored=False), backend="mlu", env=env).ok()
+    assert run.stderr.count("Falling back to CPU for aten::igamma on mlu:0") == shown
+    assert run.stdout.strip() == "{'aten::igamma': 1}"
+
+
 def test_torch_npu_says_it_on_stderr_itself(run_isolated):
     run = run_isolated(OPERATOR.format(ignored=True), backend="ascend").ok()
     assert "CAUTION: The operator 'aten::igamma.out' is not currently supported on the NPU backend" in run.stderr

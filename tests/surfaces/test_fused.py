@@ -74,6 +74,23 @@ assert (linear, norm) == (2, 0)
 close(result, plain(gradients))
 """
 
+AUTOCAST = """
+for dtype in (torch.float16, torch.bfloat16):
+    with torch.autocast("cuda", dtype=dtype):
+        result, linear, norm = count(lambda: F.linear(x, w, b))
+        assert linear == (dtype is torch.float16) and result.dtype is plain(lambda: F.linear(x, w, b)).dtype is dtype
+        result, linear, norm = count(lambda: F.layer_norm(x, (6,), g, h))
+        assert norm == 0 and result.dtype is plain(lambda: F.layer_norm(x, (6,), g, h)).dtype is torch.float32
+        with torch.autocast("cuda", enabled=False):
+            assert count(lambda: F.layer_norm(x, (6,), g, h))[2] == count(lambda: F.linear(x, w, b))[1] == 1
+
+import torch.autograd.forward_ad as forward_ad
+with forward_ad.dual_level():
+    result, linear, norm = count(lambda: F.linear(forward_ad.make_dual(x, x), w, b))
+    assert linear == 0 and forward_ad.unpack_dual(result).tangent is not None
+assert count(lambda: F.linear(x, w, b))[1] == 1
+"""
+
 ASIDE = """
 tracked = g.clone().requires_grad_()
 low, host = torch.float32, "cpu"
@@ -170,7 +187,7 @@ assert F.linear is torch._C._nn.linear and hasattr(F.linear, "__wrapped__") and 
 """
 
 
-@pytest.mark.parametrize("code", [FUSED, ASIDE], ids=["reach the fused operators", "step aside"])
+@pytest.mark.parametrize("code", [FUSED, AUTOCAST, ASIDE], ids=["reach the fused", "autocast", "step aside"])
 def test_fp16_calls(code, run_isolated):
     run_isolated(COUNTED + code, env=BOTH).ok()
 

@@ -1,4 +1,4 @@
-"""TorchScript; see inside/scripted.py."""
+"""TorchScript; see inside/scripted.py and inside/scripted_names.py."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 SCRIPT = Path(__file__).parent / "inside" / "scripted.py"
+NAMES = SCRIPT.with_name("scripted_names.py")
 
 
 def checks(script: Path) -> list[str]:
@@ -26,3 +27,14 @@ def outcome(request: pytest.FixtureRequest, run_isolated: Any) -> Any:
 @pytest.mark.parametrize("check", checks(SCRIPT))
 def test_jit(outcome: Any, check: str) -> None:
     assert outcome.json[check] is None, outcome.json[check]
+
+
+@pytest.fixture(scope="module", params=["ascend", "mlu", "cpu"])
+def names(request: pytest.FixtureRequest, run_isolated: Any) -> Any:
+    """The same for the second script."""
+    return run_isolated(NAMES, backend=request.param, timeout=600)
+
+
+@pytest.mark.parametrize("check", checks(NAMES))
+def test_names_and_autocast(names: Any, check: str) -> None:
+    assert names.json[check] is None, names.json[check]

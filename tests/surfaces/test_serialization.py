@@ -132,3 +132,10 @@ def test_tags_of_every_vendor_load_here_and_a_card_that_is_not_there_is_an_error
     """),
         backend=backend,
     ).ok()
+
+
+def test_load_itself_pickles(run_isolated):
+    for backend in ("ascend", "mlu"):
+        run_isolated(
+            "import pickle, torch; assert pickle.loads(pickle.dumps(torch.load)) is torch.load", backend=backend
+        ).ok()

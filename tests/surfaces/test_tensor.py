@@ -67,8 +67,17 @@ for call in (lambda: a.flagos(backend=other), lambda: torch.nn.Linear(1, 1).flag
         assert repr(info["backend"]) in str(error) and repr(other) in str(error)
     else:
         assert False
-assert torch.flagos is torch.cuda
 import torch.flagos
+# What torch_fl's torch.flagos has.
+names = '''device device_count current_device set_device synchronize initial_seed is_available init is_initialized
+    manual_seed manual_seed_all get_rng_state set_rng_state _is_in_bad_fork get_amp_supported_dtype Stream Event
+    current_stream stream default_generators empty_cache memory_stats memory_allocated memory_reserved
+    reset_peak_memory_stats get_device_properties'''.split()
+assert [name for name in names if not hasattr(torch.flagos, name)] == []
+own = {name for name in dir(torch.flagos) if getattr(torch.flagos, name) is not getattr(torch.cuda, name, torch)}
+assert {name for name in own if not name.startswith("__")} == {"get_amp_supported_dtype"}, own
+assert torch.bfloat16 in torch.flagos.get_amp_supported_dtype() and not hasattr(torch.cuda, "get_amp_supported_dtype")
+assert torch.flagos.device_count() == torch.cuda.device_count()
 from torch.flagos import current_device
 taken = torch.flagos_info
 flagos_shim.deactivate()
@@ -95,5 +104,64 @@ assert torch.TypedStorage(2, dtype=torch.float32, device="cuda").is_cuda
 from torch._subclasses import FakeTensorMode
 with FakeTensorMode():
     assert torch.empty(2, device="cuda").is_cuda and not torch.empty(2).is_cuda
+"""
+    run_isolated(code, backend=backend).ok()
+
+
+WRAPPED = """
+import flagos_shim, torch, os
+backend = os.environ["FLAGOS_DEVICE_BACKEND"]
+kind = torch.zeros(1, device="cuda").device.type
+ours = torch.ones
+def around(*args, **kwargs):
+    calls.append(args)
+    return ours(*args, **kwargs)
+calls = []
+torch.ones = around
+for _ in range(2):
+    assert flagos_shim.deactivate() == ["torch:ones"] and torch.ones is around
+    flagos_shim.activate(backend)
+    for device in ("cuda", "cuda:0", torch.device("cuda")):
+        assert torch.ones(1, device=device).device.type == kind
+        assert torch._C._VariableFunctions.ones(1, device=device).device.type == kind
+assert len(calls) == 6 and not flagos_shim.status()["failures"]
+torch.ones = ours
+assert torch.ones(1, device="cuda").device.type == kind and len(calls) == 6
+assert flagos_shim.deactivate() == []
+assert type(torch.ones) is type(len) and torch.ones is torch._C._VariableFunctions.ones, "torch's own"
+
+# A wrapper that was there first.
+plain = torch.ones
+def first(*args, **kwargs):
+    return plain(*args, **kwargs)
+torch.ones = first
+flagos_shim.activate(backend)
+assert torch.ones(1, device="cuda").device.type == kind
+assert flagos_shim.deactivate() == [] and torch.ones is first
+"""
+
+
+def test_off_and_on_again_with_a_programs_own_wrapper_on_top(backend, run_isolated):
+    run_isolated(WRAPPED, backend=backend).ok()
+
+
+def test_a_mode_sees_type_as_the_program_wrote_it(backend, run_isolated):
+    code = """
+import torch
+from torch.overrides import TorchFunctionMode
+x = torch.ones(1, device="cuda")
+seen = []
+class Watching(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        seen.append((function, args[1:], kwargs or {}))
+        return function(*args, **(kwargs or {}))
+with Watching():
+    made = [x.type("torch.cuda.DoubleTensor"), x.type(torch.float16), x.type(dtype=torch.int32), x.type(torch.int8, True)]
+    name = x.type()
+expected = [(("torch.cuda.DoubleTensor",), {}), ((torch.float16,), {}), ((), {"dtype": torch.int32})]
+assert [(args, kwargs) for _, args, kwargs in seen] == [*expected, ((torch.int8, True), {}), ((), {})], seen
+assert {function for function, _, _ in seen} == {torch.Tensor.type}
+assert [y.dtype for y in made] == [torch.float64, torch.float16, torch.int32, torch.int8]
+assert {y.device for y in made} == {x.device} and name == x.type()
 """
     run_isolated(code, backend=backend).ok()

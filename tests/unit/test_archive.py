@@ -54,6 +54,11 @@ def test_storages_can_be_left_where_they_are() -> None:
     assert storage[1][3] == string == "npu:0" and device == ("torch.device", "cuda:0")
 
 
+def test_storages_can_be_renamed_in_a_way_of_their_own() -> None:
+    storage, string, device, _, _ = read(rename_in_pickle(DATA, to_cuda, storages=lambda tag: f"{tag}1"))
+    assert storage[1][3] == "npu:01" and string == "npu:0" and device == ("torch.device", "cuda:0")
+
+
 def test_nothing_to_rename_leaves_every_byte() -> None:
     assert rename_in_pickle(DATA, lambda device: device) == DATA
     assert read(DATA) == read(rename_in_pickle(rename_in_pickle(DATA, to_cuda), lambda d: d.replace("cuda", "npu")))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from flagos_shim._environment import Changes, allocator_options, carry_over, carry_visible_devices, visible_devices
+from flagos_shim._environment import Changes, carry_over, carry_visible_devices, split_options, visible_devices
 from flagos_shim.vendor import Vendor
 
 VENDOR = Vendor(
@@ -45,7 +45,7 @@ def ours() -> dict[str, str]:
 
 def test_what_is_set_for_cuda_is_carried_over_and_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     changes = start({"CUDA_LAUNCH_BLOCKING": "1", "CUDA_VISIBLE_DEVICES": "1,3"}, monkeypatch)
-    assert os.environ["ACME_BLOCKING"] == "1" and os.environ["ACME_VISIBLE"] == "1,3"
+    assert os.environ["ACME_BLOCKING"] == "1" and os.environ["ACME_VISIBLE"] == "1,3" and changes.cards == 2
     assert changes.carried == {"CUDA_LAUNCH_BLOCKING": "ACME_BLOCKING", "CUDA_VISIBLE_DEVICES": "ACME_VISIBLE"}
     changes.undo()
     assert ours() == {} and changes.carried == {}
@@ -55,9 +55,13 @@ def test_what_is_set_for_cuda_is_carried_over_and_taken_back(monkeypatch: pytest
 def test_the_users_own_setting_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     env = {"CUDA_LAUNCH_BLOCKING": "1", "ACME_BLOCKING": "0", "CUDA_VISIBLE_DEVICES": "1", "ACME_VISIBLE": "0"}
     changes = start(env, monkeypatch)
-    assert ours() == {"ACME_BLOCKING": "0", "ACME_VISIBLE": "0"} and changes.carried == {}
+    assert ours() == {"ACME_BLOCKING": "0", "ACME_VISIBLE": "0"} and changes.carried == {} and changes.cards is None
     changes.undo()
     assert ours() == {"ACME_BLOCKING": "0", "ACME_VISIBLE": "0"}
+
+
+def test_no_card_at_all_is_a_number_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert start({"CUDA_VISIBLE_DEVICES": ""}, monkeypatch).cards == 0
 
 
 def test_nothing_set_nothing_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +138,42 @@ def test_a_name_of_an_nvidia_card_is_no_ordinal(caplog: pytest.LogCaptureFixture
         ("backend:native", None, 1),
     ],
 )
-def test_allocator_options_that_the_vendor_knows(value, left, dropped, caplog):
+def test_allocator_options_that_the_vendor_knows(value, left, dropped):
     from flagos_shim.vendors.ascend import VENDOR
 
-    assert allocator_options(value, VENDOR) == left
-    assert len(caplog.records) == dropped
+    kept, without = split_options(value, lambda option: option in VENDOR.allocator_options)
+    assert kept == left and len(without) == dropped
+
+
+def test_what_only_cudas_allocator_takes_is_taken_out_and_put_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from flagos_shim.vendors.ascend import VENDOR
+
+    monkeypatch.delenv("PYTORCH_ALLOC_CONF", raising=False)
+    value = "backend:cudaMallocAsync,roundup_power2_divisions:[256:1,>:4],max_split_size_mb:64"
+    with caplog.at_level(logging.WARNING, "flagos_shim"):
+        changes = start({"PYTORCH_CUDA_ALLOC_CONF": value}, monkeypatch, VENDOR)
+        carry_over(VENDOR, changes)
+    dropped = ["backend:cudaMallocAsync", "roundup_power2_divisions:[256:1,>:4]"]
+    assert changes.dropped == {"PYTORCH_CUDA_ALLOC_CONF": dropped}
+    assert [record.getMessage() for record in caplog.records] == [
+        f"Huawei Ascend NPU has no counterpart of {', '.join(dropped)} in PYTORCH_CUDA_ALLOC_CONF."
+    ]
+    # torch itself knows the second one, and may make use of it.
+    assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == "roundup_power2_divisions:[256:1,>:4],max_split_size_mb:64"
+    assert os.environ["PYTORCH_NPU_ALLOC_CONF"] == "max_split_size_mb:64"
+    changes.undo()
+    assert os.environ["PYTORCH_CUDA_ALLOC_CONF"] == value and "PYTORCH_NPU_ALLOC_CONF" not in os.environ
+
+
+def test_the_common_variable_keeps_what_the_plugin_takes_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from flagos_shim.vendors.ascend import VENDOR
+
+    changes = start({"PYTORCH_ALLOC_CONF": "backend:native,base_addr_aligned_kb:16"}, monkeypatch, VENDOR)
+    assert os.environ["PYTORCH_ALLOC_CONF"] == "base_addr_aligned_kb:16" and changes.carried == {}
+    changes.undo()
+    changes = start({"PYTORCH_ALLOC_CONF": "backend:native"}, monkeypatch, VENDOR)
+    assert "PYTORCH_ALLOC_CONF" not in os.environ
+    changes.undo()
+    assert os.environ["PYTORCH_ALLOC_CONF"] == "backend:native"

@@ -1,11 +1,16 @@
 """``flagos-diagnose --explain``: codes, names, errors and whole logs, in English and Chinese; and docs/errors.md."""
 
 import io
+import json
+import os
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
 from flagos_shim.cli._errors_doc import document
+from flagos_shim.cli.diagnose import main as diagnose
 from flagos_shim.cli.explain import explain, main
 
 LOG = """\
@@ -109,6 +114,63 @@ def test_unknown_is_said_and_exit_code_is_1(query, capsys):
 def test_no_question_is_misuse(capsys):
     assert main([]) == 2
     assert "give an error code" in capsys.readouterr().err
+
+
+OWN_TEXTS = {
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 GiB. NPU out of memory. Tried to allocate 64.00 "
+    "GiB (NPU 0; 1024.00 MiB total capacity; 0 bytes already allocated)": "ascend",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ... NPU out of memory. Tried ...": "ascend",
+    "CUDA out of memory. Tried to allocate 64.00 GiB. MLU out of memory. Tried to allocate 64.00 GiB. MLU 0 has": "mlu",
+    "torch.AcceleratorError: Invalid argument (cnrtErrorArgsInvalid, CNRT error: invalid argument). CNRT error: invalid "
+    "argument.": "mlu",
+}
+
+
+@pytest.mark.parametrize("text", OWN_TEXTS)
+def test_a_text_that_this_package_has_translated_is_understood(text):
+    assert explain(text)[0].vendor == OWN_TEXTS[text]
+
+
+@pytest.mark.parametrize("words", [
+    ["--format", "json", "--explain", "507035"], ["--explain", "507035", "--format", "json"],
+    ["--format=json", "--explain", "error", "code", "is", "507035"],
+])  # fmt: skip
+def test_json_has_the_fields_of_the_text(words, capsys):
+    assert diagnose(words) == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    assert diagnose(["--explain", "507035"]) == 0
+    text = capsys.readouterr().out
+    assert answer["code"] == "507035" and len(answer) == 11
+    assert all(value in text for value in answer.values())
+
+
+def test_json_of_what_is_unknown_is_an_empty_list(capsys):
+    assert diagnose(["--explain", "nonsense", "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out) == [] and err.startswith("Unknown: 'nonsense'")
+
+
+def started(command, **variables):
+    command = command.replace("flagos-diagnose", f"{sys.executable} -m flagos_shim.cli.diagnose")
+    environ = {**os.environ, **variables}
+    return subprocess.run(["bash", "-o", "pipefail", "-c", command], env=environ, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
+)
+def test_a_terminal_without_chinese_gets_the_english(variables):
+    done = started("flagos-diagnose --explain 507035", **variables)
+    assert done.returncode == 0 and done.stderr == b""
+    assert done.stdout.startswith(b"507035, ACL_ERROR_RT_VECTOR_CORE_EXCEPTION (ascend)")
+    assert b"\\u" not in done.stdout and done.stdout.isascii()
+    assert json.loads(started("flagos-diagnose --format json --explain 507035", **variables).stdout)[0]["meaning_zh"]
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    for words in ("507035", "507035 --format json"):
+        done = started(f"flagos-diagnose --explain {words} | true")
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_the_document_is_what_the_tables_say():

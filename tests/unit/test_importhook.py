@@ -275,3 +275,43 @@ def test_a_plugin_that_nobody_imports_along_is_found_as_ever(write: Write) -> No
     cancel = import_first("hooked_plugin3", "hooked_main2")
     cancel()
     assert importlib.util.find_spec("hooked_plugin3") is None
+
+
+def test_asking_where_a_plugin_is_imports_nothing(write: Write) -> None:
+    write("hooked_main4", "order = []\n")
+    write("hooked_plugin4", "import hooked_main4\nhooked_main4.order.append('plugin')\n")
+    when_imported("hooked_main4", lambda module: module.order.append("main"))
+    cancel = import_first("hooked_plugin4", "hooked_main4")
+    for _ in range(2):
+        spec = importlib.util.find_spec("hooked_plugin4")
+        assert spec is not None and spec.loader is not None
+        assert "hooked_main4" in spec.loader.get_source("hooked_plugin4")  # type: ignore[attr-defined]
+        assert not {"hooked_main4", "hooked_plugin4"} & set(sys.modules)
+    # What is found is still what is imported after the other, also by a program that does it by hand.
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert sys.modules["hooked_main4"].order == ["main", "plugin"]
+    assert module.__spec__ is not None and type(module.__spec__.loader).__name__ == "SourceFileLoader"
+    cancel()
+
+
+def test_a_plugin_whose_first_import_fails_still_comes_second(write: Write) -> None:
+    write("hooked_main5", "raise ValueError('not yet')\n")
+    write("hooked_plugin5", "import sys\nhad = 'hooked_main5' in sys.modules\n")
+    import_first("hooked_plugin5", "hooked_main5")
+    with pytest.raises(ValueError, match="not yet"):
+        importlib.import_module("hooked_plugin5")
+    assert "hooked_plugin5" not in sys.modules
+    write("hooked_main5", "value = 'longer than before'\n")
+    assert importlib.import_module("hooked_plugin5").had
+
+
+def test_a_plugin_that_fails_beside_another_is_not_brought_along(write: Write) -> None:
+    write("hooked_main6", "runs = []\n")
+    write("hooked_plugin6", "import hooked_main6\nhooked_main6.runs.append(1)\nraise OSError('no driver')\n")
+    cancel = import_first("hooked_plugin6", "hooked_main6")
+    for _ in range(2):
+        with pytest.raises(OSError, match="no driver"):
+            importlib.import_module("hooked_plugin6")
+    assert sys.modules["hooked_main6"].runs == [1, 1]
+    cancel()

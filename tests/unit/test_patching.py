@@ -281,3 +281,37 @@ def test_found_patches_are_applied_with_the_declared_ones(target: Any) -> None:
     ]
     book.undo()
     assert target.builtin is len
+
+
+def test_what_was_left_under_anothers_patch_wakes_in_the_next_ledger_and_is_taken_back_by_identity(target: Any) -> None:
+    surface = Surface("s")
+    surface.wrap("patched:plain", also=("patched:again",))(around("w"))
+    surface.wrap("patched:Child.static")(around("s"))
+    before, first = everything(target), ledger()
+    first.apply(surface)
+    ours, static = target.plain, vars(target.Child)["static"]
+    target.plain = lambda x: ("theirs", ours(x))
+    target.Child.static = staticmethod(lambda x: "theirs")
+    assert sorted(first.undo()) == ["patched:Child.static", "patched:plain"] and target.again is before["module.plain"]
+
+    second = Ledger(first.ctx, reversed(first.left))
+    second.apply(surface)
+    assert target.plain(1) == ("theirs", ("w", ("plain", 1, None))), "once, below what stands on top"
+    assert target.again is ours and target.Child.static(1) == "theirs"
+    target.plain, target.Child.static = ours, static
+    assert second.undo() == []
+    assert everything(target) == before
+
+
+def test_what_was_put_back_by_somebody_else_is_patched_anew(target: Any) -> None:
+    surface = Surface("s")
+    surface.wrap("patched:plain")(around("w"))
+    before, first, plain = everything(target), ledger(), target.plain
+    first.apply(surface)
+    target.plain = lambda x: "theirs"
+    assert first.undo() == ["patched:plain"]
+    target.plain = plain
+    second = Ledger(first.ctx, first.left)
+    second.apply(surface)
+    assert target.plain(1) == ("w", ("plain", 1, None))
+    assert second.undo() == [] and everything(target) == before

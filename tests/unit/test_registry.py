@@ -84,7 +84,6 @@ def test_asking_for_a_built_in_vendor_imports_nothing_of_third_parties(publish: 
         ("OTHER = 3\n", "AttributeError: module 'newshim_vendor' has no attribute 'VENDOR'"),
         ("def f(:\n", "SyntaxError"),
         ("raise RuntimeError('no licence')\n", "RuntimeError: no licence"),
-        (GOOD.format(fields=ACME + ", from_the_future=1"), "unexpected keyword argument 'from_the_future'"),
         (
             GOOD.format(fields=ACME.replace("acme'", "other'")),
             "has the name 'other'; the entry point must have the same",
@@ -101,6 +100,69 @@ def test_a_broken_vendor(publish: Publish, text: str, reason: str, caplog: pytes
     with caplog.at_level(logging.WARNING, "flagos_shim"):
         assert "acme" not in registry.vendors()
     assert "published by newshim is broken" in caplog.text and "It is left out." in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [
+        (GOOD.format(fields=ACME + ", from_the_future=1"), "from_the_future"),
+        ("from flagos_shim.vendor import FromTheFuture\n", "FromTheFuture"),
+    ],
+)
+def test_a_vendor_that_is_too_new(publish: Publish, text: str, used: str, caplog: pytest.LogCaptureFixture) -> None:
+    publish("newshim", text, acme="newshim_vendor:VENDOR")
+    with pytest.raises(FlagosShimError, match="was written for a newer flagos_shim: it uses ") as caught:
+        registry.resolve("acme")
+    said = str(caught.value)
+    assert said.startswith("The vendor 'acme' published by newshim is too new: ") and "broken" not in said
+    assert repr(used) in said and said.endswith("pip install --upgrade flagos-shim")
+    assert "acme" not in registry.vendors() and "is too new" in caplog.text
+
+
+# Each as a plugin's package would be: importing the vendor's module starts it.
+STARTS = "import torch\n" + GOOD.format(fields=ACME)
+HARMS = {
+    "imports torch": (STARTS, "imports torch when it is imported"),
+    "hides it": ("try:\n    import torch\nexcept ImportError:\n    pass\n" + GOOD.format(fields=ACME), "imports torch"),
+    "is the plugin": (GOOD.format(fields=ACME + ", package='newshim_vendor'"), "imports newshim_vendor when"),
+    "ends the program": ("raise SystemExit(3)\n", "SystemExit: 3"),
+}
+
+
+@pytest.mark.parametrize("what", HARMS)
+def test_a_module_that_starts_something_is_refused(
+    publish: Publish, what: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, reason = HARMS[what]
+    monkeypatch.delitem(sys.modules, "torch", raising=False)  # another test may have imported it
+    publish("newshim", text, acme="newshim_vendor:VENDOR")
+    assert "acme" not in registry.vendors() and reason in caplog.text
+    assert "newshim_vendor" not in sys.modules, "it was imported although nobody has asked for it"
+    with pytest.raises(FlagosShimError) as caught:
+        registry.resolve("acme")
+    assert reason in str(caught.value) and "torch" not in sys.modules
+
+
+def test_a_module_that_hangs_is_left_out(
+    publish: Publish, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_MODULE_LIMIT", 2.0)
+    publish("newshim", "import time\ntime.sleep(600)\n", acme="newshim_vendor:VENDOR")
+    assert "acme" not in registry.vendors() and "no answer within 2 s" in caplog.text
+
+
+def test_a_third_partys_name_does_not_import_another_third_party(publish: Publish) -> None:
+    publish("acmeshim", GOOD.format(fields=ACME), acme="acmeshim_vendor:VENDOR")
+    publish("brokenshim", "raise SystemError('imported')\n", broken="brokenshim_vendor:VENDOR")
+    assert registry.resolve("acme").name == "acme" and "brokenshim_vendor" not in sys.modules
+
+
+def test_an_installed_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    vendor = Vendor(name="acme", title="Acme", indexed=False, probe=Probe(home=("ACME_HOME",)))
+    monkeypatch.delenv("ACME_HOME", raising=False)
+    assert not registry.has_sdk(vendor)
+    monkeypatch.setenv("ACME_HOME", "/opt/acme")
+    assert registry.has_sdk(vendor)
 
 
 def test_two_distributions_with_one_name(publish: Publish) -> None:

@@ -55,10 +55,30 @@ def test_pool_sizes(text: str, size: int | None) -> None:
     assert (setting.name, setting.read({}), setting.read({setting.name: text})) == ("FLAGOS_MLU_POOL_SIZE", None, size)
 
 
+def test_a_vendors_alias_in_a_name_counts_too_and_the_name_itself_goes_first() -> None:
+    ascend = registry.resolve("ascend")
+    pool = _settings.pool_size(ascend)
+    assert pool.read({"FLAGOS_NPU_POOL_SIZE": "7"}) == 7
+    assert pool.read({"FLAGOS_NPU_POOL_SIZE": "7", "FLAGOS_ASCEND_POOL_SIZE": "8"}) == 8
+    assert _settings.fused(ascend, "FUSED_LINEAR").read({"FLAGOS_CANN_FUSED_LINEAR": "1"}) is True
+    with pytest.raises(FlagosShimError, match="FLAGOS_NPU_POOL_SIZE='1G' cannot be read"):
+        pool.read({"FLAGOS_NPU_POOL_SIZE": "1G"})
+
+
 @pytest.mark.parametrize("text", ["1G", "-1", "0", "many", "1.5", "１"])
 def test_what_is_no_number_of_bytes(text: str) -> None:
     with pytest.raises(FlagosShimError, match=r"cannot be read: expected a number of bytes, e\.g\. 1073741824"):
         _settings.pool_size(registry.resolve("mlu")).read({"FLAGOS_MLU_POOL_SIZE": text})
+
+
+@pytest.mark.parametrize("text", [str(2**63), str(2**64 + 1), "9" * 5000])
+def test_more_bytes_than_torch_can_hold(text: str) -> None:
+    setting = _settings.pool_size(registry.resolve("mlu"))
+    with pytest.raises(
+        FlagosShimError, match=r"FLAGOS_MLU_POOL_SIZE='\d+' cannot be read: .* 9223372036854775807 at most"
+    ):
+        setting.read({setting.name: text})
+    assert setting.read({setting.name: str(2**63 - 1)}) == 2**63 - 1
 
 
 def test_every_vendor_has_its_own() -> None:
@@ -71,6 +91,7 @@ def test_every_vendor_has_its_own() -> None:
 def test_every_setting_is_described_and_named_as_agreed() -> None:
     # Of the names without FLAGOS_SHIM_, these are the FlagOS plugin's own and keep its meaning.
     shared = {"FLAGOS_DEVICE_BACKEND", "FLAGOS_LOG_LEVEL", "FLAGOS_ALIAS_CUDA", "FLAGOS_DISABLE_CUDA_SHIM"}
+    shared.add("FLAGOS_LOG_FALLBACK")
     for setting in SETTINGS:
         assert setting.meaning.endswith(".")
         assert setting.name in shared or setting.name.startswith("FLAGOS_SHIM_")

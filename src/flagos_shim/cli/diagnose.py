@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from .. import _startup, registry
 from ..failures import FlagosShimError
 from ..vendor import Vendor
-from . import explain
+from . import _output, explain
 
 # Seconds that one step in a process of its own may take; a sick driver makes an import or a first tensor hang.
 _LIMIT = 120.0
@@ -57,6 +57,17 @@ def _device_files(vendor: Vendor, rehearsed: bool) -> Step:
         f"none match {patterns}",
         "Load the vendor's driver; in a container pass the device files through (e.g. --device).",
     )
+
+
+def _sdk(vendor: Vendor) -> Step:
+    found = {name: os.environ[name] for name in vendor.probe.home if os.environ.get(name)}
+    gone = [f"{name}={path}" for name, path in found.items() if not os.path.exists(path)]
+    remedy = f"Install the vendor's SDK and source its environment, which sets {' and '.join(vendor.probe.home)}."
+    if gone:
+        return Step("sdk", "WARN", f"{', '.join(gone)}: there is no such directory", remedy)
+    if found:
+        return Step("sdk", "OK", ", ".join(f"{name}={path}" for name, path in found.items()))
+    return Step("sdk", "WARN", f"{' and '.join(vendor.probe.home)} unset", remedy)
 
 
 def _driver(vendor: Vendor, rehearsed: bool) -> Iterator[Step]:
@@ -102,6 +113,15 @@ def _packages(vendor: Vendor) -> Iterator[Step]:
             f"pip install '{vendor.requirement or vendor.package}=={short[0]}.*', or the torch that the plugin is for.",
         )
         return
+    if vendor.recommended_torch not in (None, short[0]):
+        yield Step(
+            "plugin",
+            "WARN",
+            f"{vendor.package} {plugin or '(version unknown)'}: its names are attested with torch "
+            f"{vendor.recommended_torch}, installed is torch {torch}",
+            f"pip install 'torch=={vendor.recommended_torch}.*', unless this build of the plugin is for {torch}.",
+        )
+        return
     yield Step("plugin", "OK", f"{vendor.package} {plugin or '(version unknown)'}")
 
 
@@ -132,6 +152,8 @@ def diagnose(vendor: Vendor) -> list[Step]:
     steps: list[Step] = []
     if vendor.probe.files:
         steps.append(_device_files(vendor, rehearsed))
+    if vendor.probe.home and not rehearsed:
+        steps.append(_sdk(vendor))
     steps.extend(_driver(vendor, rehearsed))
     steps.extend(_packages(vendor))
     if any(step.state == "FAIL" and step.name in ("torch", "plugin") for step in steps):
@@ -160,20 +182,34 @@ def diagnose(vendor: Vendor) -> list[Step]:
     return steps
 
 
+def _lines(vendor: Vendor, steps: Sequence[Step], verbose: bool) -> Iterator[str]:
+    yield f"{vendor.name}: {vendor.title}"
+    for step in steps:
+        yield f"[{step.state}] {step.name}: {step.detail}"
+        if step.remedy:
+            yield f"       remedy: {step.remedy}"
+        if verbose and step.output:
+            yield "       " + step.output.rstrip().replace("\n", "\n       ")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the steps; exit code 0 where none failed, 1 where one did, 2 for wrong arguments."""
     _startup.withdraw()
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    if "--explain" in arguments:
-        return explain.main([a for a in arguments if a != "--explain"])
     parser = argparse.ArgumentParser("flagos-diagnose", description=__doc__)
     parser.add_argument(
         "--backend", metavar="NAME", help="the back end; default: FLAGOS_DEVICE_BACKEND, else all installed"
     )
     parser.add_argument("--verbose", action="store_true", help="print what failing steps wrote")
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--explain", metavar="CODE|TEXT|-", help="explain a vendor's error code or a log")
+    parser.add_argument(
+        "--explain",
+        metavar=("CODE|TEXT|-", "WORD"),
+        nargs="*",
+        help="explain a vendor's error code, a text of an error, or a log from standard input (-)",
+    )
     options = parser.parse_args(arguments)
+    if options.explain is not None:
+        return explain.main(options.explain, options.format)
     name = options.backend or os.environ.get("FLAGOS_DEVICE_BACKEND")
     try:
         if name and name.lower() != "auto":
@@ -188,16 +224,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     found = {vendor.name: diagnose(vendor) for vendor in chosen}
     if options.format == "json":
-        print(json.dumps({n: [dataclasses.asdict(s) for s in steps] for n, steps in found.items()}, indent=2))
+        _output.write(json.dumps({n: [dataclasses.asdict(s) for s in steps] for n, steps in found.items()}, indent=2))
     else:
-        for vendor in chosen:
-            print(f"{vendor.name}: {vendor.title}")
-            for step in found[vendor.name]:
-                print(f"[{step.state}] {step.name}: {step.detail}")
-                if step.remedy:
-                    print(f"       remedy: {step.remedy}")
-                if options.verbose and step.output:
-                    print("       " + step.output.rstrip().replace("\n", "\n       "))
+        _output.write(
+            "\n".join(line for vendor in chosen for line in _lines(vendor, found[vendor.name], options.verbose))
+        )
     return int(any(step.state == "FAIL" for steps in found.values() for step in steps))
 
 

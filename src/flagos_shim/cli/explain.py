@@ -6,6 +6,7 @@ can be read on another machine than the one that failed.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from bisect import bisect_right
@@ -16,7 +17,8 @@ from .._translate import classify
 from ..errors import ErrorCode, ErrorRule, Explanation, lookup
 from ..registry import load
 from ..vendor import at
-from ..vendors import BUILTIN, OTHER_ERRORS
+from ..vendors import BUILTIN, NUMBER_SCOPES, OTHER_ERRORS
+from . import _output
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,9 @@ _IN_TEXT = re.compile(
     r"(?:error ?code(?: is|:|=)?|errno:?|result ?=|aclnnStatus=|\bret(?:Code)? ?=) ?(\d{1,6})\b"
     r"|\b(E[A-Z]\d{4}|E[1-9]\d{4}(?=:)|ERR\d{5}|[A-Z]+(?:_[A-Z0-9]+){2,})\b"
 )
-_COLLECTIVE = re.compile(r"\bHCCL function error|\bOPS function error: Hc(?:cl|om)")
 _RAISED = re.compile(r"\b\w*(?:Error|Exception): ")
+# Where the vendor's text follows the sentence that this package puts before it.
+_AFTER_OURS = re.compile(r"(?<=\)\. )(?=\S)|(?<=\. )(?=\w+ out of memory\b)")
 # A log is read line by line; an error's own text is never longer than this.
 _MOST_LINES, _MOST_CHARACTERS = 5000, 6000
 
@@ -102,12 +105,14 @@ def _named(query: str, sources: Sequence[Source]) -> Iterator[_Found]:
 def _in_text(text: str, sources: Sequence[Source]) -> Iterator[_Found]:
     for source in sources:
         yield from _by_rules(text, source)
+        said_before, scoped = NUMBER_SCOPES.get(source.vendor, (None, ""))
         names = {entry.name: entry for entry in source.codes.values() if entry.name}
         for match in _IN_TEXT.finditer(text):
             number, token = match.groups()
             scope = ""
-            if number is not None and _COLLECTIVE.search(text, max(0, match.start() - 300), match.start()):
-                scope = "HCCL:"
+            before = text[max(0, match.start() - 300) : match.start()]
+            if number is not None and said_before is not None and re.search(said_before, before):
+                scope = scoped
             code = number or token
             entry = lookup(code, source.codes, scope) or names.get(code)
             if entry is not None:
@@ -117,7 +122,7 @@ def _in_text(text: str, sources: Sequence[Source]) -> Iterator[_Found]:
 def _by_rules(text: str, source: Source) -> Iterator[_Found]:
     """Errors without a code: try the rules wherever an error's text may begin, in a log with anything before it."""
     raised = [match.end() for match in _RAISED.finditer(text)]
-    begins = set(raised)
+    begins = {*raised, *(match.start() for match in _AFTER_OURS.finditer(text))}
     offset = 0
     for line in text.splitlines(keepends=True)[:_MOST_LINES]:
         begins.add(offset + len(line) - len(line.lstrip()))
@@ -147,8 +152,9 @@ def _explanation(vendor: str, code: str, entry: ErrorCode, hint: str, lang: str)
 
 
 def render(english: Explanation, chinese: Explanation) -> str:
-    """One answer as plain text, English first."""
+    """One answer as plain text, English first; the Chinese only where the terminal can show it."""
     title = ", ".join(part for part in (english.code, english.name) if part) or english.meaning
+    translated = f"  含义：{chinese.meaning}\n  原因：{chinese.cause}\n  处理：{chinese.remedy}"
     return "\n".join(
         (
             f"{title} ({english.vendor})",
@@ -157,21 +163,38 @@ def render(english: Explanation, chinese: Explanation) -> str:
             f"  Remedy:    {english.remedy}",
             f"  Category:  {english.category}",
             f"  Raised as: {SHOWN_CLASS[english.raises]}",
-            f"  含义：{chinese.meaning}",
-            f"  原因：{chinese.cause}",
-            f"  处理：{chinese.remedy}",
+            *([translated] if _output.can_show(translated) else []),
         )
     )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print what the arguments mean; ``-`` reads a log from standard input. Returns 0, 1 for unknown, 2 for misuse."""
+def fields(english: Explanation, chinese: Explanation) -> dict[str, str]:
+    """One answer as plain data: what :func:`render` shows, the Chinese under names that end in ``_zh``."""
+    return {
+        **{
+            name: getattr(english, name)
+            for name in ("vendor", "code", "name", "meaning", "cause", "remedy", "category")
+        },
+        "raised_as": SHOWN_CLASS[english.raises],
+        **{f"{name}_zh": getattr(chinese, name) for name in ("meaning", "cause", "remedy")},
+    }
+
+
+def main(argv: Sequence[str] | None = None, form: str = "text") -> int:
+    """Print what the arguments mean; ``-`` reads a log from standard input.
+
+    ``form`` is "text", or "json" for a list of :func:`fields`. Returns 0, 1 for unknown, 2 for misuse.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     if not words:
         print("explain: give an error code, a line of a log in quotes, or - to read a log from stdin", file=sys.stderr)
         return 2
     query = sys.stdin.read() if words == ["-"] else " ".join(words)
     answers = list(zip(explain(query, "en"), explain(query, "zh")))
+    if form == "json":
+        _output.write(json.dumps([fields(*answer) for answer in answers], indent=2))
+    elif answers:
+        _output.write("\n\n".join(render(*answer) for answer in answers))
     if not answers:
         shown = query.strip()
         shown = shown if len(shown) <= 60 else f"{shown[:60]}… ({len(shown)} characters)"
@@ -182,9 +205,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "Try the whole log: flagos-diagnose --explain - < train.log",
             file=sys.stderr,
         )
-        return 1
-    print("\n\n".join(render(english, chinese) for english, chinese in answers))
-    return 0
+    return int(not answers)
 
 
 if __name__ == "__main__":

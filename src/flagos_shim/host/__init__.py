@@ -38,6 +38,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+# What `patches/amp.py` asks a device module before torch 2.4; see there.
+_AUTOCAST = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype")
+
+
 class _State:
     """Whether something has asked for the device, and the limit that a program has set."""
 
@@ -46,11 +50,13 @@ class _State:
 
 
 def __getattr__(name: str) -> Any:
-    """The legacy tensor and storage types are the CPU's own; the one default generator is the CPU's."""
+    """The legacy tensor and storage types, the one default generator and the state of autocast are the CPU's own."""
     import torch
 
     if name == "default_generators":
         return (torch.default_generator,)
+    if name in _AUTOCAST:
+        return getattr(torch, name.replace("autocast", "autocast_cpu"))
     if name.endswith(("Tensor", "Storage")) and hasattr(torch, name):
         return getattr(torch, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

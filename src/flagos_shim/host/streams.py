@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+import importlib.util
 import itertools
 import threading
 import time
@@ -11,12 +13,20 @@ import torch  # this is imported by activation, after torch
 
 _numbers = itertools.count(1)
 _current = threading.local()
-# torch's own bases, so that torch.compile knows them for what they are; torch before 2.5 has no Event.
-_StreamBase: Any = torch.Stream
-_EventBase: Any = getattr(torch, "Event", object)
 
 
-class Event(_EventBase):  # type: ignore[misc]
+def _bases(name: str) -> tuple[Any, ...]:
+    """torch's own bases, so that torch.compile knows these for what they are.
+
+    They are the C type (torch before 2.4 has no Event) and, in torch 2.2 to 2.5, an abstract class beside it.
+    """
+    beside = "torch._streambase"
+    abstract = importlib.import_module(beside).__dict__[f"_{name}Base"] if importlib.util.find_spec(beside) else None
+    both = (getattr(torch, name, None), abstract if isinstance(abstract, abc.ABCMeta) else None)
+    return tuple(base for base in both if base is not None)
+
+
+class Event(*_bases("Event")):  # type: ignore[misc]
     """A point in time; recorded, it is done.
 
     Args: as of ``torch.cuda.Event``; only ``enable_timing`` makes a difference.
@@ -25,7 +35,7 @@ class Event(_EventBase):  # type: ignore[misc]
     def __new__(
         cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
     ) -> Event:
-        event: Event = super().__new__(cls) if _EventBase is object else super().__new__(cls, device="cpu")
+        event: Event = super().__new__(cls, device="cpu") if hasattr(torch, "Event") else super().__new__(cls)
         event._timing = bool(enable_timing)
         event._time = None
         return event
@@ -79,7 +89,7 @@ class Event(_EventBase):  # type: ignore[misc]
         raise RuntimeError("Events of the cpu back end cannot be shared with another process.")
 
 
-class Stream(_StreamBase):  # type: ignore[misc]
+class Stream(*_bases("Stream")):  # type: ignore[misc]
     """An order of work that is always the caller's own.
 
     Args: as of ``torch.cuda.Stream``.

@@ -1,6 +1,7 @@
 """The table of contents: the surfaces of torch that are patched, in the order in which they are applied."""
 
 SURFACES = (
+    "torchs_own",
     "device",
     "factories",
     "fused",
@@ -9,6 +10,8 @@ SURFACES = (
     "storage",
     "generator",
     "cuda",
+    "backends",
+    "data",
     "pool",
     "serialization",
     "amp",
@@ -17,6 +20,10 @@ SURFACES = (
     "fallback",
     "distributed",
     "compile",
+    "compile_types",
+    "compile_streams",
+    "compile_random",
+    "compile_cache",
     "compile_backends",
     "jit",
     "fx",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from .._patching import Patch, Surface
 
 surface = Surface("amp")
 
+_UNSCALE = "aten::_amp_foreach_non_finite_check_and_unscale_"
 _C_STATE = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype")
 
 
@@ -28,8 +30,17 @@ def scaler(ctx: Context, original: Any) -> Any:
         make(self, *args, **kwargs)
         if self._device == ctx.device_type:
             self._device = routed
+            _stand_down(ctx, self, "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
 
     return __init__
+
+
+def _stand_down(ctx: Context, self: Any, text: str) -> None:
+    """Where no card is visible it is off, as torch has it for CUDA, whose warning it gives."""
+    asked = self._enabled and ctx.active and ctx.vendor.indexed and not ctx.vendor.identity
+    if asked and not ctx.module.is_initialized() and not ctx.module.is_available():
+        warnings.warn(text, stacklevel=4)
+        self._enabled = False
 
 
 @surface.wrap("torch.amp.autocast_mode:autocast.__init__")
@@ -39,6 +50,8 @@ def construct(ctx: Context, original: Any) -> Any:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         if args and args[0].__class__ is str:
             original(self, ctx.device_kind(args[0]), *args[1:], **kwargs)
+            if getattr(self, "device", None) == ctx.device_type:  # an autocast
+                _stand_down(ctx, self, "User provided device_type of 'cuda', but CUDA is not available. Disabling")
             return
         for name in ("device_type", "device"):
             if name in kwargs:
@@ -48,6 +61,53 @@ def construct(ctx: Context, original: Any) -> Any:
         elif "device_type" not in kwargs and "device" not in kwargs and "device" in original.__code__.co_varnames[:2]:
             kwargs["device"] = ctx.device_kind("cuda")  # the default of GradScaler
         original(self, *args, **kwargs)
+
+    return __init__
+
+
+@surface.wrap("torch.amp.autocast_mode:autocast.__enter__")
+def enter(ctx: Context, original: Any) -> Any:
+    """A data type that the CPU's autocast does not know leaves it off (float16 before torch 2.3), as torch warns."""
+    import torch
+
+    if ctx.vendor.indexed or not _knows_bfloat16_only():
+        return original
+
+    def __enter__(self: Any) -> Any:
+        if ctx.active and self.device == ctx.device_type and not self._enabled:
+            self.fast_dtype = torch.get_autocast_cpu_dtype()  # torch refuses the other, also where it is switched off
+        return original(self)
+
+    return __enter__
+
+
+def _knows_bfloat16_only() -> bool:
+    import torch
+
+    if hasattr(torch, "get_autocast_dtype"):
+        return False
+    found = torch.get_autocast_cpu_dtype()
+    try:
+        torch.set_autocast_cpu_dtype(torch.float16)
+    except RuntimeError:
+        return True
+    torch.set_autocast_cpu_dtype(found)
+    return False
+
+
+@surface.wrap("torch.cuda.amp.grad_scaler:GradScaler.__init__")
+def older_scaler(ctx: Context, original: Any) -> Any:
+    """The scaler is off on the CPU where torch has no kernel for it there (before torch 2.3)."""
+    import torch
+
+    if ctx.vendor.indexed or torch._C._dispatch_has_kernel_for_dispatch_key(_UNSCALE, "CPU"):
+        return original
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if ctx.active and self._enabled:
+            ctx.log.info("GradScaler: torch %s cannot scale gradients on the CPU, it is off.", torch.__version__)
+            self._enabled = False
 
     return __init__
 
@@ -62,7 +122,8 @@ def _state(ctx: Context, original: Any) -> Any:
 
     def state(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and len(args) > setter and args[0].__class__ is str:
-            return original(ctx.device_kind(args[0]), *args[1:])
+            kind = args[0]
+            return original(ctx.device_type if kind in ctx.aliases else ctx.device_kind(kind), *args[1:])
         if not ctx.active:
             return original(*args, **kwargs)
         if "device_type" in kwargs:
@@ -142,6 +203,27 @@ def custom(ctx: Context, original: Any) -> Any:
         return original(*args, **kwargs)
 
     return decorate
+
+
+@surface.discover
+def supported(ctx: Context) -> Iterator[Patch]:
+    """Making an `autocast`, as a decorator does at import, asks a plugin for its data types; that starts no device."""
+    theirs = find(ctx, "get_amp_supported_dtype")
+    if theirs is None or ctx.vendor.package is None:
+        return
+
+    def build(ctx: Context, original: Any) -> Any:
+        import torch
+
+        known = [getattr(torch, name) for name in ctx.vendor.amp_dtypes]
+
+        def get_amp_supported_dtype() -> list[Any]:
+            return list(known) if ctx.active and not ctx.module.is_initialized() else list(original())
+
+        return get_amp_supported_dtype
+
+    why, shown = (supported.__doc__ or "").strip(), f"{ctx.module.__name__}:{theirs.__name__}"
+    yield Patch(f"{theirs.__module__}:{theirs.__name__}", build, why, also=(shown,))
 
 
 @surface.discover

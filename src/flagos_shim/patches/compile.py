@@ -55,7 +55,19 @@ def handlers(_ctx: Context, original: Any) -> Twins:
 @surface.install("torch._dynamo.variables.torch:tracing_state_functions", optional=True)
 def tracing_state(_ctx: Context, original: Any) -> Twins:
     """Dynamo answers for the stand-ins of functions that ask whether something is traced."""
-    return Twins(once_built(original))
+    return Twins(once_built(original) if callable(original) else lambda: original)
+
+
+@surface.install("torch._dynamo.allowed_functions:_allowed_function_ids", optional=True)
+def allowed(_ctx: Context, original: Any) -> Twins:
+    """What dynamo of torch 2.1 and 2.2 may put into a graph are the same functions under the shim."""
+    return Twins(lambda: original.function_ids, key=id)
+
+
+@surface.install("torch._dynamo.allowed_functions:_allowed_function_ids", optional=True)
+def allowed_names(_ctx: Context, original: Any) -> Twins:
+    """And they go by the same names."""
+    return Twins(lambda: original.function_names, key=id)
 
 
 @surface.enrol("torch._dynamo.utils:common_constant_types", optional=True)
@@ -138,8 +150,16 @@ def is_cuda(ctx: Context, original: Any) -> Any:
 
 
 @surface.enrol("torch._dynamo.variables.torch:constant_fold_functions")
-def device_count(_ctx: Context, _original: Any) -> tuple[Any, None]:
+def device_count(_ctx: Context, table: Any) -> Any:
     """The number of devices does not change while a program runs, so asking for it breaks no graph."""
     import torch
 
-    return torch.cuda.device_count, None
+    return (torch.cuda.device_count, None) if isinstance(table, dict) else torch.cuda.device_count
+
+
+@surface.enrol("torch._dynamo.variables.torch:constant_fold_functions")
+def device(_ctx: Context, table: Any) -> Any:
+    """A device that is made is a constant, also where a plugin sends its type another way (torch_npu for torch 2.4)."""
+    import torch
+
+    return (torch._C.device, None) if isinstance(table, dict) else torch._C.device

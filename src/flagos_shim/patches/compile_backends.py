@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,8 +11,12 @@ from .. import _settings
 from .._context import Context
 from .._patching import Surface
 from ..failures import BackendUnavailableError
+from ..registry import vendors
 
 NAMES = ("flagos", "ascend_ge", "mlu_bangc")
+
+# What torch registers whether or not it is installed, and the package that it needs.
+_NEEDED = {"openxla": "torch_xla", "tvm": "tvm"}
 
 _REGISTRY = "torch._dynamo.backends.registry"
 
@@ -131,10 +136,21 @@ def _inductor_knows(kind: str) -> bool:
     return get_scheduling_for_device(kind) is not None
 
 
+def _usable(ctx: Context, name: str) -> bool:
+    """False for a back end that torch lists although what it needs is not installed, or is another vendor's plugin."""
+    from torch._dynamo.backends import registry
+
+    point = getattr(registry, "_BACKENDS", {}).get(name)  # an entry point, where a package other than torch has it
+    package = _NEEDED.get(name) or str(getattr(point, "value", "torch")).partition(":")[0].partition(".")[0]
+    others = {vendor.package for vendor in vendors().values()} - {ctx.vendor.package}
+    return package not in others and importlib.util.find_spec(package) is not None
+
+
 def _unavailable(ctx: Context, wanted: str, reason: str) -> BackendUnavailableError:
     import torch
 
-    installed = [name for name in torch._dynamo.list_backends() if name not in NAMES]
+    left_out = {*NAMES, wanted}
+    installed = [name for name in torch._dynamo.list_backends() if name not in left_out and _usable(ctx, name)]
     return BackendUnavailableError(
         f"torch.compile on {ctx.vendor.title} asked for the back end {wanted!r}, but {reason}. "
         f"Installed here: {', '.join(installed)}. Install what {wanted!r} needs, or name another, "

@@ -23,18 +23,21 @@ def parallel(ctx: Context) -> Iterator[Patch]:
     ):  # fmt: skip
         # A plugin's own would start its collectives for all cards of the process; copies need nothing.
         yield Patch(f"torch._C:{name}", build, "Copies between the vendor's devices.", "provide")
+    also_apply = "torch.nn.parallel.parallel_apply:_get_device_index"
+    yield Patch(also_apply, _any_spelling, "Takes `cuda:0` and devices, as scatter and replicate do.")
     if not ctx.vendor.indexed:
         comm = "torch.nn.parallel.comm"
-        yield Patch(f"{comm}:_get_device_index", _only_device, "`cuda:0` is device 0.")
+        yield Patch(f"{comm}:_get_device_index", _any_spelling, "`cuda:0` is device 0.")
         also = ("torch.cuda.comm:reduce_add",)
         yield Patch(f"{comm}:reduce_add", _reduce_add, "Adds what is on the host, which torch refuses.", also=also)
 
 
-def _only_device(ctx: Context, original: Any) -> Any:
+def _any_spelling(ctx: Context, original: Any) -> Any:
     def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> Any:
         if not ctx.active or device is None or isinstance(device, int):
             return original(device, optional, allow_cpu)
-        return ctx.ordinal(device) or 0
+        index = ctx.ordinal(device)
+        return ctx.module.current_device() if index is None else index
 
     return _get_device_index
 

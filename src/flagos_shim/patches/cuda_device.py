@@ -137,11 +137,12 @@ def is_bf16_supported(ctx: Context, original: Any) -> Any:
     import torch
 
     ask = find(ctx, "is_bf16_supported")
+    declared = "bfloat16" in ctx.vendor.amp_dtypes
 
     def is_bf16_supported(including_emulation: bool = True) -> bool:
         if not ctx.active:
             return bool(original(including_emulation))
-        return torch.cuda.is_available() and (ask is None or bool(ask()))
+        return torch.cuda.is_available() and (declared if ask is None else bool(ask()))
 
     return is_bf16_supported
 

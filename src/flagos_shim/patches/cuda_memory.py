@@ -152,6 +152,17 @@ def reset_host(ctx: Context, original: Any) -> Any:
     return reset
 
 
+@contextlib.contextmanager
+def _staying(ctx: Context) -> Iterator[None]:
+    """Keep the current device, which torch_npu's calls about the limit of another device move."""
+    before = ctx.module.current_device()
+    try:
+        yield
+    finally:
+        if ctx.module.current_device() != before:
+            ctx.module.set_device(before)
+
+
 @stand_in("torch.cuda.memory:set_per_process_memory_fraction", needs="set_per_process_memory_fraction")
 def set_memory_fraction(ctx: Context, original: Any) -> Any:
     """the vendor's limit"""
@@ -163,7 +174,8 @@ def set_memory_fraction(ctx: Context, original: Any) -> Any:
             return
         index = index_of(ctx, device)
         index = ctx.module.current_device() if index is None else index
-        give(fraction, index)
+        with _staying(ctx):
+            give(fraction, index)
         ctx.remembered[f"memory_fraction:{index}"] = fraction
 
     return set_per_process_memory_fraction
@@ -179,6 +191,9 @@ def get_memory_fraction(ctx: Context, original: Any) -> Any:
             return float(original(device))
         index = index_of(ctx, device)
         index = ctx.module.current_device() if index is None else index
-        return float(ctx.remembered.get(f"memory_fraction:{index}", 1.0) if ask is None else ask(index))
+        if ask is None:
+            return float(ctx.remembered.get(f"memory_fraction:{index}", 1.0))
+        with _staying(ctx):
+            return float(ask(index))
 
     return get_per_process_memory_fraction

@@ -189,3 +189,22 @@ class Runtime:
 def runtime(ctx: Context, original: Any) -> Any:
     """memory, host registration and profiler calls of CUDA's runtime, on the vendor's device"""
     return Runtime(ctx)
+
+
+@stand_in("torch.cuda:check_error")
+def check_error(ctx: Context, original: Any) -> Any:
+    """raises CudaError for a result of such a call, in CUDA's numbers"""
+
+    def check_error(res: int) -> None:
+        import torch
+
+        kind: Any = torch.cuda.CudaError
+        if not ctx.active or kind.__module__ == "torch.cuda":
+            original(res)
+            return
+        # The vendor's class stands here, whose own numbers are others: it gets the text.
+        runtime = Runtime(ctx)
+        if res != runtime.cudaError.success:
+            raise kind(f"{runtime.cudaGetErrorString(res)} ({res})")
+
+    return check_error

@@ -17,11 +17,28 @@ def chip_of(ctx: Context, index: int) -> tuple[_smi.Chip | None, str]:
     reader = ctx.vendor.read("telemetry")
     if reader is None:
         return None, f"{ctx.vendor.title} has no tool to ask"
+    return _chip(ctx, index, reader)
+
+
+def _chip(ctx: Context, index: int, reader: _smi.SmiReader) -> tuple[_smi.Chip | None, str]:
     from .. import _smi
 
     reading = _smi.cached_read(reader)
     chip = reading.chip(index, _visible(ctx))
     return chip, reading.detail or f"{reading.tool} says nothing of device {index}"
+
+
+def _number(ctx: Context, index: int, value: Callable[[_smi.Chip], float | None]) -> tuple[float | None, str]:
+    """A number that the vendor's tool has of a device, in its list of all or in its view of that one, or the reason."""
+    chip, reason = chip_of(ctx, index)
+    found = None if chip is None else value(chip)
+    # A tool that does not know the chip, or does not work, is not asked a second time for the same call.
+    if found is None and chip is not None and chip.index is not None:
+        of_chip = ctx.vendor.read("telemetry").of_chip
+        if of_chip is not None:
+            chip, reason = _chip(ctx, index, of_chip(chip.index))
+            found = None if chip is None else value(chip)
+    return found, reason
 
 
 def _visible(ctx: Context) -> list[int] | None:
@@ -43,8 +60,7 @@ def _reads(what: str, name: str, value: Callable[[_smi.Chip], float | None]) -> 
             index = ctx.module.current_device() if index is None else index
             if ask is not None:
                 return int(ask(index))
-            chip, reason = chip_of(ctx, index)
-            found = None if chip is None else value(chip)
+            found, reason = _number(ctx, index, value)
             if found is None:
                 reader = ctx.vendor.read("telemetry")
                 tool = "" if reader is None else f" ({reader.tool})"

@@ -13,7 +13,7 @@ from .._patching import Surface
 surface = Surface("device")
 
 
-@surface.replace("torch:device.type")
+@surface.replace("torch._C:device.type")
 def type_(ctx: Context, original: Any) -> Any:
     """`x.device.type == "cuda"` holds in the program's and its libraries' code; torch's own reads the plain name."""
     kinds, kind = ctx.kinds, ctx.device_type
@@ -30,7 +30,7 @@ def type_(ctx: Context, original: Any) -> Any:
     return property(read)
 
 
-@surface.replace("torch:device.__reduce__")
+@surface.replace("torch._C:device.__reduce__")
 def reduce(ctx: Context, original: Any) -> Any:
     """A pickled device says `cuda`, so that a file written here loads on a machine without the plugin."""
     if not ctx.vendor.indexed or ctx.vendor.identity:
@@ -67,6 +67,30 @@ def get_device_module(ctx: Context, original: Any) -> Any:
     return get_device_module
 
 
+@surface.wrap("torch._C:_accelerator_getAccelerator", optional=True)
+def accelerator(ctx: Context, original: Any) -> Any:
+    """On the CPU torch itself sees no accelerator, also where it was built for CUDA."""
+    if ctx.vendor.indexed:
+        return original
+
+    def _accelerator_getAccelerator() -> Any:
+        return None if ctx.active else original()
+
+    return _accelerator_getAccelerator
+
+
+@surface.wrap("torch._C:_get_accelerator", optional=True)
+def older_accelerator(ctx: Context, original: Any) -> Any:
+    """The same question in the words of torch 2.3 to 2.5."""
+    if ctx.vendor.indexed:
+        return original
+
+    def _get_accelerator(*args: Any) -> Any:
+        return ctx.make_device(None) if ctx.active else original(*args)
+
+    return _get_accelerator
+
+
 # The last of this surface: where a class has to stand in front of the type, `torch.device` is that one from here on.
 @surface.construct("torch:device", probe=("cpu",))
 def construct(ctx: Context, _type: Any) -> Any:
@@ -74,7 +98,7 @@ def construct(ctx: Context, _type: Any) -> Any:
 
     import torch
 
-    devices, made, device_class = ctx.devices, ctx.devices.made, torch.device
+    devices, made, device_class = ctx.devices, ctx.devices.made, torch._C.device
 
     def rewrite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # A device cannot be changed, so the same one can be handed out again for the same words.
@@ -113,8 +137,9 @@ def construct(ctx: Context, _type: Any) -> Any:
                 return (args, kwargs) if found.__class__ is str else ((found,), {})
             if text in ctx.aliases and isinstance(index, Integral):
                 index = int(index)
-                bare = index == 0 and not ctx.vendor.indexed
-                return (ctx.device_type,) if bare else (ctx.device_type, index), {}
+                if index == 0 and not ctx.vendor.indexed:
+                    return (ctx.device_type,), {}
+                return (ctx.missing or ctx.device_type, index), {}
         elif first.__class__ is int and not ctx.vendor.indexed and index is None:
             return (ctx.make_device(first),), {}  # torch itself has no accelerator to count
         return args, kwargs

@@ -7,15 +7,23 @@ words before anybody can catch it, no function needs a wrapper, and nothing is s
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 import threading
+import types
+from collections.abc import Iterator
 from typing import Any
 
 from .._context import Context
-from .._patching import Surface
+from .._cuda_names import find
+from .._patching import Patch, Surface, assign
+from .._pending import compares_named_class, pending_traceback
 from .._slots import ExceptionSlots
+from ..failures import FlagosShimError
 
 surface = Surface("exceptions")
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 class _Translating(threading.local):
@@ -47,12 +55,17 @@ def _translated(ctx: Context, exc: BaseException) -> BaseException:
 def runtime_error(ctx: Context, original: Any) -> Any:
     """A plain RuntimeError with a vendor's text becomes the class torch raises for CUDA."""
     native_init = RuntimeError.__init__
+    named = compares_named_class()
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
         exc: BaseException = BaseException.__new__(cls, *args, **kwargs)
         if cls is RuntimeError and len(args) == 1 and args[0].__class__ is str:
             native_init(exc, *args)
-            return _translated(ctx, exc)
+            found = _translated(ctx, exc)
+            traceback = pending_traceback() if named and found is not exc else None
+            if traceback is not None:
+                raise found.with_traceback(traceback)
+            return found
         return exc
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -86,13 +99,15 @@ def _adopt(ctx: Context, native_init: Any, self: Any, *args: Any, **kwargs: Any)
         return
     found = _translated(ctx, self)
     if found is not self:
-        raw = BaseException.__new__(RuntimeError, *args)
+        raw = found.__cause__
         native_init(self, *found.args)
         self.__dict__.update(found.__dict__)
-        self.__cause__ = raw
+        if raw is not None:
+            self.__cause__ = BaseException.__new__(RuntimeError, *args) if raw is self else raw
 
 
 @surface.replace("torch:OutOfMemoryError.__init__", optional=True)
+@surface.replace("torch._C:_OutOfMemoryError.__init__", optional=True)  # its place before torch 2.4
 @surface.replace("torch:AcceleratorError.__init__", optional=True)
 @surface.replace("torch.distributed:DistBackendError.__init__", optional=True)
 def in_place(ctx: Context, original: Any) -> Any:
@@ -102,3 +117,66 @@ def in_place(ctx: Context, original: Any) -> Any:
         _adopt(ctx, original, self, *args, **kwargs)
 
     return __init__
+
+
+@surface.discover
+def runtime_result(ctx: Context) -> Iterator[Patch]:
+    """What stands for `torch.cuda.CudaError` has the attributes where it is the vendor's, and can be copied."""
+
+    def build(ctx: Context, original: Any) -> Any:
+        native_init = RuntimeError.__init__
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            if len(args) != 1 or args[0].__class__ is not str:  # a number; a text is that of a copy
+                original(self, *args, **kwargs)
+                args = self.args
+            _adopt(ctx, native_init, self, *args)
+
+        return functools.wraps(original)(__init__) if isinstance(original, types.FunctionType) else __init__
+
+    theirs = find(ctx, "CudaError")
+    if not isinstance(theirs, type) and ctx.shown_module is ctx.module:
+        return  # torch.cuda is to be left as it is
+    place = f"{theirs.__module__}:{theirs.__qualname__}" if isinstance(theirs, type) else "torch.cuda:CudaError"
+    yield Patch(f"{place}.__init__", build, (runtime_result.__doc__ or "").strip(), "replace")
+
+
+class ExceptHook:
+    """What ``sys.excepthook`` names while the shim is active: as found, of a traceback that ends in the program."""
+
+    def __init__(self, ctx: Context, original: Any) -> None:
+        """Args: ctx: of the active back end; original: the hook found, the plugin's or Python's own."""
+        self._original = original
+
+        def excepthook(kind: Any, value: Any, traceback: Any) -> None:
+            if ctx.active and isinstance(value, RuntimeError) and not isinstance(value, FlagosShimError):
+                _end_in_the_program(traceback)
+            original(kind, value, traceback)
+
+        self._hook = excepthook
+
+    def install(self) -> None:
+        """Put the hook in."""
+        assign(sys, "excepthook", self._hook)
+
+    def covered(self) -> bool:
+        """True where the program has set a hook of its own since."""
+        return sys.excepthook is not self._hook
+
+    def restore(self) -> None:
+        """Put back what was found."""
+        assign(sys, "excepthook", self._original)
+
+
+surface.install("sys:excepthook")(ExceptHook)
+
+
+def _end_in_the_program(traceback: Any) -> None:
+    """Cut this package's frames off the end: a wrapper that called torch says nothing about the error."""
+    last = None
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            last = traceback
+        traceback = traceback.tb_next
+    if last is not None:  # else all of it is this package's own
+        last.tb_next = None

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._context import Context
 from .._patching import Patch, Surface
+from .._targets import resolve
 
 surface = Surface("factories")
 surface.forget(
@@ -59,6 +60,9 @@ def factories(ctx: Context) -> Iterator[Patch]:
         for name, function in list(vars(module).items()):
             if not isinstance(function, (types.BuiltinFunctionType, types.FunctionType)) or name.startswith("__"):
                 continue
+            if behind and isinstance(function, types.FunctionType):
+                # A function around torch's own, that somebody put there: what it takes is what torch's takes.
+                function = _builtin(behind, prefix + name) or function
             if isinstance(function, types.FunctionType) and function.__module__ != module_name:
                 continue
             if module_name == "torch" and isinstance(function, types.FunctionType):
@@ -66,6 +70,14 @@ def factories(ctx: Context) -> Iterator[Patch]:
             if _takes_device(prefix + name, function):
                 also = (f"{behind}{'' if behind.endswith(':') else '.'}{prefix}{name}",) if behind else ()
                 yield Patch(f"{module_name}:{name}", translate_device, _WHY, also=also)
+
+
+def _builtin(behind: str, name: str) -> Any:
+    try:
+        found = resolve(f"{behind}{'' if behind.endswith(':') else '.'}{name}")[3]
+    except (ImportError, AttributeError):
+        return None
+    return found if isinstance(found, types.BuiltinFunctionType) else None
 
 
 def _c_module(name: str) -> Any:
@@ -80,6 +92,7 @@ def translate_device(ctx: Context, original: Any) -> Any:
 
     devices, translate, device_class = ctx.devices, ctx.translate, torch.device
     overridden = torch._C._has_torch_function
+    indexed = ctx.vendor.indexed
 
     if isinstance(original, types.FunctionType):
         parameters = list(inspect.signature(original).parameters.values())
@@ -107,6 +120,12 @@ def translate_device(ctx: Context, original: Any) -> Any:
                     kwargs["device"] = devices[device]
             elif device.__class__ is not device_class and device is not None:
                 kwargs["device"] = translate(device)
-        return original(*args, **kwargs)
+        try:
+            return original(*args, **kwargs)
+        except RuntimeError:
+            # On the CPU nothing is pinned, which no torch without an accelerator takes.
+            if indexed or not kwargs.get("pin_memory"):
+                raise
+        return original(*args, **{**kwargs, "pin_memory": False})
 
     return factory

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 from .._context import Context
+from .._cuda_names import find
 from .._patching import Surface
 
 surface = Surface("flagos")
@@ -21,14 +23,39 @@ def _check_backend(ctx: Context, backend: str | None) -> None:
 
 @surface.provide("torch:flagos")
 def module(ctx: Context, _original: Any) -> Any:
-    """The device module under the name of FlagOS."""
-    return ctx.shown_module
+    """The device module under the name of FlagOS: what `torch.cuda` has, and `get_amp_supported_dtype`."""
+    import torch
+
+    made = types.ModuleType("torch.flagos", "The device module under the name of FlagOS; its names are torch.cuda's.")
+    shown = ctx.shown_module
+
+    def ask(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'torch.flagos' has no attribute {name!r}")
+        return getattr(shown, name)
+
+    # Asked each time: some names, like `default_generators`, are bound anew when the device starts.
+    made.__dict__.update(
+        __path__=list(getattr(shown, "__path__", ())),
+        __getattr__=ask,
+        __dir__=lambda: sorted({*(n for n in dir(shown) if not n.startswith("__")), "get_amp_supported_dtype"}),
+    )
+    theirs = find(ctx, "get_amp_supported_dtype")
+
+    def get_amp_supported_dtype() -> list[torch.dtype]:
+        """The data types that autocast may compute in on the device in use."""
+        return [getattr(torch, name) for name in ctx.vendor.amp_dtypes] if theirs is None else list(theirs())
+
+    made.__dict__["get_amp_supported_dtype"] = get_amp_supported_dtype
+    return made
 
 
 @surface.enrol("sys:modules")
-def importable(ctx: Context, _modules: Any) -> Any:
-    """`import torch.flagos` works, and is `torch.cuda`."""
-    return "torch.flagos", ctx.shown_module
+def importable(_ctx: Context, _modules: Any) -> Any:
+    """`import torch.flagos` works."""
+    import torch
+
+    return "torch.flagos", vars(torch)["flagos"]
 
 
 @surface.provide("torch:flagos_info")

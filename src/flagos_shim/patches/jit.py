@@ -7,14 +7,15 @@ import io
 import os
 import sys
 import zipfile
-from collections.abc import Callable
 from typing import Any
 
-from .._archive import rename_devices
+from .._archive import Rename, rename_devices
 from .._context import Context
+from .._device_type import DeviceType
 from .._devices import tag_pattern
 from .._patching import Surface
 from .._scripted import prepare
+from .._scripted_casts import ScriptedCasts
 from .._twins import Twins
 
 surface = Surface("jit")
@@ -30,6 +31,25 @@ def builtin_table(_ctx: Context, _original: Any) -> Twins:
 def lazy_parameters(_ctx: Context, original: Any) -> Twins:
     """Lazy modules may be moved before their first call."""
     return Twins(lambda: original)
+
+
+@surface.wrap("torch._C:ScriptModule.setattr")
+@surface.wrap("torch._C:ConcreteModuleTypeBuilder.add_constant")
+def attribute(ctx: Context, original: Any) -> Any:
+    """An attribute that holds `x.device.type` says `cuda` in a scripted module, and in its file."""
+    if not ctx.vendor.indexed or ctx.vendor.identity:
+        return original
+
+    def set_attribute(self: Any, name: str, value: Any) -> None:
+        original(self, name, value.alias if isinstance(value, DeviceType) and ctx.active else value)
+
+    return set_attribute
+
+
+@surface.install("torch._C:_jit_pass_autocast", optional=True)
+def autocast(ctx: Context, _original: Any) -> ScriptedCasts:
+    """`with torch.autocast("cuda")` in scripted code is on, for the vendor's device."""
+    return ScriptedCasts(ctx)
 
 
 class _Unit:
@@ -76,6 +96,14 @@ def script(ctx: Context, original: Any) -> Any:
             return original(obj, optimize, _frames_up + 1, *args, **kwargs)
 
     return _script_impl
+
+
+@surface.wrap("torch.jit._script:script", also=("torch.jit:script",))
+def older_script(ctx: Context, original: Any) -> Any:
+    """The same where this torch has no `_script_impl` (before 2.3) and `torch.jit.script` does all by itself."""
+    from torch.jit import _script
+
+    return original if hasattr(_script, "_script_impl") else script(ctx, original)
 
 
 @surface.wrap("torch.jit._recursive:create_script_module")
@@ -206,18 +234,23 @@ def load(ctx: Context, original: Any) -> Any:
         found = known.fullmatch(text)
         return text if found is None else str(ctx.make_device(None if found[1] is None else int(found[1])))
 
+    # Where map_location says where tensors go, torch still reads the tag of each, and refuses what it does not know;
+    # torch.device attributes and defaults are still the file's.
+    def known_to_torch(text: str) -> str:
+        return text if text.partition(":")[0] in ("cuda", ctx.device_type) else rename(text)
+
     def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
         if ctx.active:
             source = f if isinstance(f, (str, os.PathLike)) else io.BytesIO(f.read())
-            # Where map_location says where tensors go, torch.device attributes and defaults are still the file's.
-            renamed = _renamed(source, rename, storages=map_location is None, code=False)
+            places = True if map_location is None else known_to_torch
+            renamed = _renamed(source, rename, storages=places, code=False)
             f = source if renamed is None else io.BytesIO(renamed)
         return original(f, map_location, *args, **kwargs)
 
     return load
 
 
-def _renamed(source: Any, rename: Callable[[str], str], *, storages: bool, code: bool) -> bytes | None:
+def _renamed(source: Any, rename: Rename, *, storages: Rename | bool, code: bool) -> bytes | None:
     try:
         return rename_devices(source, rename, storages=storages, code=code)
     except (OSError, zipfile.BadZipFile):
@@ -227,7 +260,7 @@ def _renamed(source: Any, rename: Callable[[str], str], *, storages: bool, code:
             source.seek(0)
 
 
-def _portable(ctx: Context) -> Callable[[str], str]:
+def _portable(ctx: Context) -> Rename:
     """From the vendor's device to the name under which it is saved."""
 
     def rename(text: str) -> str:

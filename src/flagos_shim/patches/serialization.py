@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from .._context import Context
-from .._devices import tag_pattern
+from .._devices import parse, tag_pattern
 from .._patching import Surface
 
 surface = Surface("serialization")
@@ -39,9 +39,34 @@ def location(ctx: Context, _registry: Any) -> Any:
                 f"Attempting to deserialize object on CUDA device {index} but torch.cuda.device_count() is {count}. "
                 "Please use torch.load with map_location to map your storages to an existing device."
             )
-        return storage.to(device=ctx.make_device(index))
+        place = ctx.make_device(index)
+        if hasattr(storage, "to"):
+            return storage.to(device=place)
+        return getattr(storage, str(ctx.device_type))(place)  # before torch 2.3, the method that torch made for plugins
 
     return _PRIORITY, tag, restore
+
+
+def _by_tags(ctx: Context, places: dict[Any, Any]) -> dict[Any, Any]:
+    """A copy that also knows by its tag, ``cuda:N``, what the program named by the text of a device."""
+    found = dict(places)
+    for key, value in places.items():
+        named = parse(str.__str__(key), (ctx.vendor.device_type,)) if isinstance(key, str) else None
+        if named is not None:
+            found.setdefault("cuda" if named[1] is None else f"cuda:{named[1]}", value)
+    return found
+
+
+@surface.wrap("torch.serialization:_get_restore_location", optional=True)
+def restore_location(ctx: Context, original: Any) -> Any:
+    """A `map_location` dictionary may name devices by their own text, `{str(x.device): "cpu"}`."""
+    if not ctx.vendor.indexed:
+        return original
+
+    def _get_restore_location(map_location: Any) -> Any:
+        return original(_by_tags(ctx, map_location) if ctx.active and isinstance(map_location, dict) else map_location)
+
+    return _get_restore_location
 
 
 @surface.replace("torch:load")
@@ -61,6 +86,7 @@ def load(ctx: Context, original: Any) -> Any:
             prepare(map_location)
         return torchs(f, map_location, *args, **kwargs)
 
+    load.__module__ = "torch"  # where pickle finds it: the one in torch.serialization is torch's own
     return load
 
 

@@ -60,7 +60,7 @@ def cuda(ctx: Context, original: Any) -> Any:
     from torch.overrides import handle_torch_function, has_torch_function_unary
 
     preserve = torch.preserve_format
-    move = torch._C.TensorBase.to
+    move = torch.Tensor.__base__.to
     if ctx.vendor.identity:
 
         def identity(self: Any, device: Any = None, *rest: Any, **kwargs: Any) -> Any:
@@ -94,7 +94,15 @@ for _name in ("new", "new_empty", "new_empty_strided", "new_full", "new_ones", "
 
 @surface.wrap("torch:Tensor.pin_memory")
 def pin_memory(ctx: Context, original: Any) -> Any:
-    """`x.pin_memory("cuda")`: pinned for the vendor's device."""
+    """`x.pin_memory("cuda")`: pinned for the vendor's device; a plain copy where that is the CPU."""
+    if not ctx.vendor.indexed:
+
+        def copied(self: Any, device: Any = None) -> Any:
+            if not ctx.active:
+                return original(self) if device is None else original(self, device)
+            return self.clone()
+
+        return copied
 
     def pin_memory(self: Any, device: Any = None) -> Any:
         return original(self) if device is None else original(self, ctx.translate(device))
@@ -104,7 +112,15 @@ def pin_memory(ctx: Context, original: Any) -> Any:
 
 @surface.wrap("torch:Tensor.is_pinned")
 def is_pinned(ctx: Context, original: Any) -> Any:
-    """`x.is_pinned("cuda")`: pinned for the vendor's device."""
+    """`x.is_pinned("cuda")`: pinned for the vendor's device; never where that is the CPU."""
+    if not ctx.vendor.indexed:
+
+        def never(self: Any, device: Any = None) -> Any:
+            if not ctx.active:
+                return original(self) if device is None else original(self, device)
+            return False
+
+        return never
 
     def is_pinned(self: Any, device: Any = None) -> Any:
         return original(self) if device is None else original(self, ctx.translate(device))

@@ -18,28 +18,20 @@ class Finder:
     """Starts the runtime before torch or the plugin is imported, and the operators after the plugin's import.
 
     It starts at torch and not only at the plugin because torch imports the plugin itself and replaces whatever that
-    raises by advice that does not help here.
+    raises by advice that does not help here. A program that only asks where one of them is starts nothing.
     """
 
     def __init__(self, name: str, environ: MutableMapping[str, str]) -> None:
         self._name = name
         self._environ = environ
-        self._busy = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return None but for the plugin, whose loader is wrapped (called by the import system)."""
-        if name not in ("torch", PLUGIN) or self._busy:
+        """Return None but for torch and the plugin, whose loaders are wrapped (called by the import system)."""
+        if name not in ("torch", PLUGIN):
             return None
-        from . import ascend
-
-        self._busy = True  # starting looks for torch and the plugin itself
-        try:
-            ascend.start(self._environ)
-            spec = _found_elsewhere(self, name, path, target) if name == PLUGIN else None
-        finally:
-            self._busy = False
+        spec = _found_elsewhere(self, name, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = Loader(spec.loader, self._environ)  # type: ignore[assignment]  # not a subclass: importlib.abc is slow
         return spec
@@ -57,23 +49,35 @@ def _found_elsewhere(
 
 
 class Loader:
-    """Executes the plugin by its own loader, then installs the operators; leaves the plugin's loader in its place."""
+    """Starts the runtime, executes torch or the plugin by its own loader, and after the plugin installs the operators.
+
+    The own loader takes its place then; until then a program may ask this one for whatever the own one can do.
+    """
 
     def __init__(self, inner: Any, environ: MutableMapping[str, str]) -> None:
         self._inner = inner
         self._environ = environ
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "_inner":  # a copy that is being made
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return what the plugin's own loader makes (called by the import system)."""
+        """Return what the own loader makes (called by the import system). Raises RehearsalError."""
+        from . import ascend
+
+        ascend.start(self._environ)
         made: ModuleType | None = self._inner.create_module(spec)
         return made
 
     def exec_module(self, module: ModuleType) -> None:
-        """Execute the plugin and install the operators (called by the import system)."""
+        """Execute the module and, after the plugin, install the operators (called by the import system)."""
         module.__loader__ = self._inner
         if module.__spec__ is not None:
             module.__spec__.loader = self._inner
         self._inner.exec_module(module)
-        from . import ascend
+        if module.__name__ == PLUGIN:
+            from . import ascend
 
-        ascend.install(self._environ)
+            ascend.install(self._environ)

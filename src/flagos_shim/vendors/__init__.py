@@ -48,5 +48,9 @@ OTHER_ERRORS = {
     )
 }
 
+# A vendor whose libraries number their errors alike: what stands before a number of the second library, and the scope
+# under which that has its codes.
+NUMBER_SCOPES = {"ascend": (r"\bHCCL function error|\bOPS function error: Hc(?:cl|om)", "HCCL:")}
+
 # The packages of their plugins: a program may import one before torch, which is then imported first.
 PLUGINS = ("torch_npu", "torch_mlu", "torch_musa", "torch_gcu")

@@ -7,6 +7,7 @@ Plugins are modelled on torch's CUDA code, so these sentences differ in that wor
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ..errors import Advice, Category, ErrorCode, ErrorRule, Raises
 
@@ -88,7 +89,8 @@ def operator_not_supported(words: str, keys: str) -> ErrorRule:
     """No kernel and no fallback; ``keys`` is a regular expression for the dispatch keys that mean this device."""
     return ErrorRule(
         "operator not supported",
-        rf"(?:The operator '[^'\n]+' is not currently (?:implemented|supported) (?:for|on) the (?:{words})\b"
+        r"(?:(?:CAUTION: )?The operator '[^'\n]+' is not currently (?:implemented|supported) (?:for|on) "
+        rf"the (?:{words})\b"
         rf"|Could not run '[^'\n]+' with arguments from the '(?:{keys})' backend)",
         NOT_SUPPORTED,
         codes=(r"\b(ERR\d{5})\b",),
@@ -129,3 +131,15 @@ def watchdog(library: str) -> ErrorRule:
         codes=(r"\b(ERR\d{5})\b",),
         final=True,
     )
+
+
+# What this package itself says of a device, and torch of one that CUDA lacks: the words are torch's own already.
+OWN_WORDS = (
+    ErrorRule("ordinal refused", r"CUDA error: invalid device ordinal\nDevice \d+ was asked for, there ", BAD_ORDINAL),
+    ErrorRule(
+        "ordinal in a file refused",
+        r"Attempting to deserialize object on CUDA device \d+ but torch\.cuda\.device_count\(\) is ",
+        replace(BAD_ORDINAL, raises="runtime"),
+    ),
+    ErrorRule("no card visible", r"No CUDA GPUs are available\Z", NO_DEVICE),
+)

@@ -26,6 +26,7 @@ def _applies(device_type: str, *tensors: Any) -> bool:
         )
         and not torch.jit.is_tracing()
         and torch._C._functorch.peek_interpreter_stack() is None
+        and torch.autograd.forward_ad._current_level < 0
         and not (torch._C._is_torch_function_mode_enabled() and _watched())
     )
 
@@ -62,6 +63,7 @@ def linear(device_type: str, original: Callable[..., Any]) -> Callable[..., Any]
         # A wrong shape gets torch's own error.
         fits = (
             _applies(device_type, *given)
+            and (not torch.is_autocast_enabled() or torch.get_autocast_gpu_dtype() is torch.float16)
             and input.dim() >= 2
             and weight.dim() == 2
             and input.shape[-1] == weight.shape[1]
@@ -99,6 +101,7 @@ def layer_norm(device_type: str, original: Callable[..., Any]) -> Callable[..., 
         shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else ()
         fits = (
             _applies(device_type, *given)
+            and not torch.is_autocast_enabled()  # which has torch compute it in float32
             and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given))
             and bool(shape)
             and shape == input.shape[-len(shape) :] == weight.shape == bias.shape

@@ -304,10 +304,6 @@ def _parse_view(index: int, outputs: tuple[Output, ...]) -> tuple[Chip, ...]:
     return () if fields is None else (view_chip(fields, index),)
 
 
-READER = SmiReader(commands=(("npu-smi", "info"), ("npu-smi", "info", "-m")), parse=_parse)
-"""All chips of the machine, without clock rates."""
-
-
 @functools.cache
 def card_reader(index: int) -> SmiReader:
     """The reader of one chip's `common` view, the only one with the clock rate; `index` is the N of `npu:N`.
@@ -319,3 +315,7 @@ def card_reader(index: int) -> SmiReader:
         follow_up=functools.partial(_ask_view, index),
         parse=functools.partial(_parse_view, index),
     )
+
+
+READER = SmiReader(commands=(("npu-smi", "info"), ("npu-smi", "info", "-m")), parse=_parse, of_chip=card_reader)
+"""All chips of the machine, without clock rates; those are in the view of each chip."""

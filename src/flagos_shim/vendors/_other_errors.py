@@ -24,6 +24,7 @@ MUSA_ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule("runtime out of memory", r"MUSA error: out of memory", common.OUT_OF_MEMORY, (_MUSA_CODE,), final=True),
     ErrorRule("invalid device ordinal", r"MUSA error: invalid device", common.BAD_ORDINAL, (_MUSA_CODE,), final=True),
     ErrorRule("runtime error", r"MUSA error: ", _MUSA_RUNTIME, (_MUSA_CODE,)),
+    ErrorRule("check_error", r"[^\n]*\(\d+\)\Z", _MUSA_RUNTIME, (r"\((\d+)\)\Z",), exception="MusaError"),
     common.operator_not_supported("MUSA", r"\w*PrivateUse1|\w*MUSA|\w*musa"),
     common.no_device(r"MUSA (?:GPUs|devices)|MUSAs"),
     common.forked("MUSA"),

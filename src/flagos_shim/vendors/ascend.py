@@ -1,6 +1,7 @@
 """Huawei Ascend NPU, through the torch_npu plugin.
 
-Attested by the torch_npu 2.13.0 wheel (names), Ascend/pytorch sources (variables, errors) and CANN documentation.
+Attested by the torch_npu 2.13.0 wheel (names), Ascend/pytorch sources (variables, errors) and CANN documentation. The
+real plugin was run here on host memory (rehearsal), never on a chip.
 """
 
 from ..vendor import Fused, Probe, Vendor
@@ -15,13 +16,14 @@ VENDOR = Vendor(
     plugin_follows_torch=True,
     device_type="npu",
     namespace="torch.npu",
-    probe=Probe(files=("/dev/davinci[0-9]*",), library="libascendcl.so"),
+    probe=Probe(files=("/dev/davinci[0-9]*",), home=("ASCEND_HOME_PATH", "ASCEND_OPP_PATH"), library="libascendcl.so"),
     toolkit="cann",
     visible_devices="ASCEND_RT_VISIBLE_DEVICES",
     visible_ascending=True,
     environment={
         "PYTORCH_CUDA_ALLOC_CONF": "PYTORCH_NPU_ALLOC_CONF",
         "PYTORCH_NO_CUDA_MEMORY_CACHING": "PYTORCH_NO_NPU_MEMORY_CACHING",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "PYTORCH_HAL_BASED_NPU_CHECK",
         "CUDA_LAUNCH_BLOCKING": "ASCEND_LAUNCH_BLOCKING",
         "NCCL_SOCKET_IFNAME": "HCCL_SOCKET_IFNAME",
         "NCCL_IB_TC": "HCCL_RDMA_TC",
@@ -30,12 +32,18 @@ VENDOR = Vendor(
         "NCCL_IB_RETRY_CNT": "HCCL_RDMA_RETRY_CNT",
         "TORCH_NCCL_ASYNC_ERROR_HANDLING": "TORCH_HCCL_ASYNC_ERROR_HANDLING",
         "TORCH_NCCL_BLOCKING_WAIT": "TORCH_HCCL_BLOCKING_WAIT",
+        "TORCH_NCCL_COORD_CHECK_MILSEC": "TORCH_HCCL_COORD_CHECK_MILSEC",
+        "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": "TORCH_HCCL_DEBUG_INFO_PIPE_FILE",
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "TORCH_HCCL_DEBUG_INFO_TEMP_FILE",
         "TORCH_NCCL_DESYNC_DEBUG": "TORCH_HCCL_DESYNC_DEBUG",
         "TORCH_NCCL_DUMP_ON_TIMEOUT": "TORCH_HCCL_DUMP_ON_TIMEOUT",
         "TORCH_NCCL_ENABLE_MONITORING": "TORCH_HCCL_ENABLE_MONITORING",
         "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "TORCH_HCCL_HEARTBEAT_TIMEOUT_SEC",
         "TORCH_NCCL_HIGH_PRIORITY": "TORCH_HCCL_HIGH_PRIORITY",
+        "TORCH_NCCL_RANKS_PER_ROOT": "TORCH_HCCL_RANKS_PER_ROOT",
         "TORCH_NCCL_TRACE_BUFFER_SIZE": "TORCH_HCCL_TRACE_BUFFER_SIZE",
+        "TORCH_NCCL_TRACE_CPP_STACK": "TORCH_HCCL_TRACE_CPP_STACK",
+        "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC": "TORCH_HCCL_WAIT_TIMEOUT_DUMP_MILSEC",
     },
     allocator_options=("max_split_size_mb", "garbage_collection_threshold", "expandable_segments"),
     collective="hccl",
@@ -68,6 +76,7 @@ VENDOR = Vendor(
         "nvtx.range_start": "mstx.range_start",
         "nvtx.range_end": "mstx.range_end",
     },
+    lacking={"torch_npu.npu:DeferredNpuCallError": "DeferredCudaCallError"},
     absent={"current_blas_handle": "call torch's matrix operators"},
     errors="flagos_shim.vendors._ascend_errors:ERRORS",
     error_codes="flagos_shim.vendors._ascend_errors:ERROR_CODES",

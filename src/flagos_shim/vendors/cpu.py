@@ -1,4 +1,7 @@
-"""No accelerator: `cuda` means the CPU, so that a CUDA program runs on any machine."""
+"""No accelerator: `cuda` means the CPU, so that a CUDA program runs on any machine.
+
+Attested by torch itself, on which the tests run it.
+"""
 
 from ..vendor import Vendor
 

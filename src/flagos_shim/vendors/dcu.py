@@ -1,6 +1,7 @@
 """AMD and Hygon DCU: HIP builds of torch, in which `torch.cuda` already is the device.
 
-Attested by torch's documentation of its HIP semantics and by rocm-smi's output in issue reports.
+Attested by torch's documentation of its HIP semantics and by rocm-smi's output in issue reports. Not run on a chip
+here.
 """
 
 from ..vendor import Probe, Vendor

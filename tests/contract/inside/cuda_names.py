@@ -65,6 +65,9 @@ def use(thing: object) -> None:
     if name == "_get_generator":  # takes nothing but a torch.device
         thing(torch.device("cuda:0"))  # type: ignore[operator]
         return
+    if name == "_lazy_init":  # as programs call it: nameless calls of it are C++'s
+        torch.cuda._lazy_init()
+        return
     if name in ("broadcast", "scatter") and "devices" in inspect.signature(thing).parameters:  # type: ignore[arg-type]
         thing(example("tensor"), [0])  # type: ignore[operator]
         return

@@ -242,7 +242,7 @@ def check_a_users_patch_on_top_is_left_in_place_and_reported() -> None:
         if name == "zeros":
             assert theirs(2).device.type == "cpu" and "CUDA" in outcome(theirs, (2,), {"device": "cuda"})
         flagos_shim.activate(_checks.BACKEND)
-        assert flagos_shim.deactivate() == [] and vars(owner)[name] is theirs
+        assert flagos_shim.deactivate() == [target] and vars(owner)[name] is theirs
         if owner is torch.Tensor:
             del torch.Tensor.to
         else:

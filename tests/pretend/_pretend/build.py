@@ -38,10 +38,17 @@ def _flags() -> list[str]:
         "-w",
         f"-DPRETEND_MODULE={MODULE}",
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
+        *_pybind11(),
         f"-I{include}",
         f"-I{include / 'torch/csrc/api/include'}",
         f"-I{sysconfig.get_paths()['include']}",
     ]
+
+
+def _pybind11() -> list[str]:
+    """What torch says it built its classes with; older ones are known only to a module that says the same."""
+    said = {name: getattr(torch._C, f"_PYBIND11_{name}", None) for name in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")}
+    return [f'-DPYBIND11_{name}="{value}"' for name, value in said.items() if value is not None]
 
 
 def _cache() -> Path:

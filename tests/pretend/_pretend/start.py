@@ -30,13 +30,25 @@ def register_collectives(vendor: Vendor, module_name: str) -> None:
     """Adds the vendor's ``torch.distributed`` back end, its class and its ``is_<name>_available``."""
     device = build.load()
 
+    group = device.CollectiveBackend  # itself, not a class below it: torch gives back what C++ knows
+    begin = group.__init__
+
     def __init__(self: Any, store: Any, rank: int, size: int, timeout: Any = None) -> None:
         options = dist.ProcessGroupGloo._Options()
         options._devices = [dist.ProcessGroupGloo.create_device(hostname="127.0.0.1")]
         options._timeout = timeout or timedelta(minutes=30)
-        device.CollectiveBackend.__init__(self, dist.ProcessGroupGloo(store, rank, size, options), vendor.collective)
+        begin(self, dist.ProcessGroupGloo(store, rank, size, options), vendor.collective)
 
-    group = type(vendor.process_group, (device.CollectiveBackend,), {"__init__": __init__, "__module__": module_name})
+    class Options(torch._C._distributed_c10d.Backend.Options):
+        """What CUDA's class has under this name: the timeout, and whether its streams have a high priority."""
+
+        def __init__(self, is_high_priority_stream: bool = False) -> None:
+            super().__init__(vendor.collective)
+            self.is_high_priority_stream = is_high_priority_stream
+
+    group.__init__, group.Options = __init__, Options
+    group.__name__ = group.__qualname__ = vendor.process_group
+    group.__module__ = module_name
 
     def create(store: Any, rank: int, size: int, timeout: Any) -> Any:
         return group(store, rank, size, timeout)

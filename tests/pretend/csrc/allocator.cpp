@@ -51,7 +51,7 @@ struct Device {
   DeviceStats stats;
 };
 
-class CachingAllocator final : public c10::DeviceAllocator {
+class CachingAllocator final : public DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t bytes) override { return allocate_on(current_device(), bytes); }
 
@@ -73,7 +73,7 @@ class CachingAllocator final : public c10::DeviceAllocator {
   bool initialized() override { return true; }
   void recordStream(const c10::DataPtr&, c10::Stream) override {}  // every kernel ends before its call returns
 
-  void emptyCache(c10::MempoolId_t) override {
+  void emptyCache(MempoolId_t) override {
     std::lock_guard<std::mutex> lock(mutex_);
     for (size_t index = 0; index < devices_.size(); ++index) {
       release_cached(static_cast<int>(index));
@@ -340,7 +340,7 @@ struct Registration {
 
 }  // namespace
 
-c10::DeviceAllocator* device_allocator() { return &allocator(); }
+DeviceAllocator* device_allocator() { return &allocator(); }
 c10::DataPtr allocate_on(int device, size_t bytes) { return allocator().allocate_on(device, bytes); }
 c10::DeleterFnPtr device_deleter() { return allocator().raw_deleter(); }
 bool is_device_block(void* address) { return allocator().owns(address); }

@@ -106,8 +106,10 @@ class CollectiveBackend final : public c10d::Backend {
       : c10d::Backend(gloo->getRank(), gloo->getSize()), gloo_(std::move(gloo)), name_(std::move(name)) {}
 
   const std::string getBackendName() const override { return name_; }
+#if PRETEND_TORCH(9)
   c10::intrusive_ptr<c10d::Backend::Options> getBackendOptions() override { return gloo_->getBackendOptions(); }
   void setTimeout(std::chrono::milliseconds timeout) override { gloo_->setTimeout(timeout); }
+#endif
   void setSequenceNumberForGroup() override { gloo_->setSequenceNumberForGroup(); }
   uint64_t getSequenceNumberForGroup() override { return gloo_->getSequenceNumberForGroup(); }
 

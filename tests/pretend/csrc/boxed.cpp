@@ -332,3 +332,16 @@ void run_as(const char* name, torch::jit::Stack* stack) {
 }  // namespace pretend
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&pretend::run_on_host>()); }
+
+namespace {
+// Newer releases of torch have this for every device; before, each plugin brought its own.
+struct Autograd {
+  Autograd() {
+    constexpr auto key = c10::DispatchKey::AutogradPrivateUse1;
+    if (!c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(key)) {
+      static torch::Library library(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
+      library.fallback(torch::CppFunction::makeFallthrough());
+    }
+  }
+} autograd;
+}  // namespace

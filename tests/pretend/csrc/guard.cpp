@@ -54,7 +54,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     current_streams[stream.device_index()] = stream.id();
     return old;
   }
-  void* getStreamNativeHandle(const c10::Stream stream) const override {
+  void* getStreamNativeHandle(const c10::Stream stream) const OVERRIDE_11 {
     return reinterpret_cast<void*>(static_cast<intptr_t>(stream.id()));
   }
   bool queryStream(const c10::Stream&) const override { return true; }

@@ -5,7 +5,6 @@
 // allocator is replaced by one that hands out device blocks while a kernel of the device runs on the calling thread.
 #include "pretend.h"
 
-#include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
 
 #include <cstdlib>
@@ -45,7 +44,7 @@ void SwitchingAllocator::release(void* address) {
   (is_device_block(address) ? device_deleter() : switching().host_->raw_deleter())(address);
 }
 
-class PinnedAllocator final : public at::HostAllocator {
+class PinnedAllocator final : public HostAllocator {
  public:
   at::DataPtr allocate(size_t bytes) override {
     if (bytes == 0) {
@@ -59,11 +58,11 @@ class PinnedAllocator final : public at::HostAllocator {
     return {address, address, &release, c10::Device(c10::kCPU)};
   }
   void copy_data(void* to, const void* from, size_t count) const override { default_copy_data(to, from, count); }
-  bool record_event(void*, void*, c10::Stream) override { return true; }
-  void empty_cache() override {}
-  at::HostStats get_stats() override { return {}; }
-  void reset_accumulated_stats() override {}
-  void reset_peak_stats() override {}
+  bool record_event(void*, void*, c10::Stream) OVERRIDE_8 { return true; }
+  void empty_cache() OVERRIDE_8 {}
+  at::HostStats get_stats() OVERRIDE_8 { return {}; }
+  void reset_accumulated_stats() OVERRIDE_8 {}
+  void reset_peak_stats() OVERRIDE_8 {}
 
   bool holds(const void* data) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -97,7 +96,9 @@ void PinnedAllocator::release(void* address) {
 struct Registration {
   Registration() {
     c10::SetCPUAllocator(switching_allocator(), /*priority=*/255);
+#if PRETEND_TORCH(8)
     at::setHostAllocator(kDevice, &pinned());
+#endif
   }
 } registration;
 

@@ -47,6 +47,46 @@ py::list snapshot() {
   return out;
 }
 
+// The statistics in the nested form of torch.cuda.memory_stats_as_nested_dict.
+py::dict statistics(int index) {
+  using c10::CachingAllocator::Stat;
+  const auto stats = device_allocator()->getDeviceStats(static_cast<c10::DeviceIndex>(index));
+  auto one = [](const Stat& stat) {
+    py::dict out;
+    out["current"] = stat.current;
+    out["peak"] = stat.peak;
+    out["allocated"] = stat.allocated;
+    out["freed"] = stat.freed;
+    return out;
+  };
+  auto pools = [&one](const c10::CachingAllocator::StatArray& array) {
+    py::dict out;
+    out["all"] = one(array[0]);
+    out["small_pool"] = one(array[1]);
+    out["large_pool"] = one(array[2]);
+    return out;
+  };
+  py::dict out;
+  out["num_alloc_retries"] = stats.num_alloc_retries;
+  out["num_ooms"] = stats.num_ooms;
+  out["max_split_size"] = stats.max_split_size;
+  out["num_sync_all_streams"] = stats.num_sync_all_streams;
+  out["num_device_alloc"] = stats.num_device_alloc;
+  out["num_device_free"] = stats.num_device_free;
+  out["allocation"] = pools(stats.allocation);
+  out["segment"] = pools(stats.segment);
+  out["active"] = pools(stats.active);
+  out["inactive_split"] = pools(stats.inactive_split);
+  out["allocated_bytes"] = pools(stats.allocated_bytes);
+  out["reserved_bytes"] = pools(stats.reserved_bytes);
+  out["active_bytes"] = pools(stats.active_bytes);
+  out["inactive_split_bytes"] = pools(stats.inactive_split_bytes);
+  out["requested_bytes"] = pools(stats.requested_bytes);
+  out["oversize_allocations"] = one(stats.oversize_allocations);
+  out["oversize_segments"] = one(stats.oversize_segments);
+  return out;
+}
+
 }  // namespace
 }  // namespace pretend
 
@@ -76,6 +116,10 @@ PYBIND11_MODULE(PRETEND_MODULE, m) {
   m.def("synchronize_count", &synchronize_count);
   m.def("set_fraction", &set_fraction);
   m.def("memory_snapshot", &snapshot);
+  m.def("memory_statistics", &statistics);
+  m.def("empty_cache", [] { device_allocator()->emptyCache(MempoolId_t{0, 0}); });
+  m.def("reset_accumulated", [](int index) { device_allocator()->resetAccumulatedStats(static_cast<c10::DeviceIndex>(index)); });
+  m.def("reset_peak", [](int index) { device_allocator()->resetPeakStats(static_cast<c10::DeviceIndex>(index)); });
   m.def("memory_info", [](int device) { return device_allocator()->getMemoryInfo(static_cast<c10::DeviceIndex>(device)); });
   m.def("raw_alloc", [](int device, size_t bytes) {
     return reinterpret_cast<uintptr_t>(allocate_on(device, bytes).release_context());

@@ -6,14 +6,14 @@
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/stack.h>
-#include <c10/core/CachingDeviceAllocator.h>
-#include <c10/core/Stream.h>
 
 #include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "releases.h"
 
 namespace pretend {
 
@@ -60,7 +60,7 @@ void restore_device(int index) noexcept;  // for destructors
 // ---- memory (allocator.cpp, host.cpp) ----
 struct BlockView { void* address; size_t size; size_t requested; bool used; };
 struct SegmentView { int device; void* address; size_t size; bool large; std::vector<BlockView> blocks; };
-c10::DeviceAllocator* device_allocator();
+DeviceAllocator* device_allocator();
 c10::DataPtr allocate_on(int device, size_t bytes);
 c10::DeleterFnPtr device_deleter();
 bool is_device_block(void* address);  // a block in use begins there

@@ -1,4 +1,4 @@
-# ruff: noqa: E402, UP031
+# ruff: noqa: B009, E402, SIM202, SIM300, UP031
 """Device-naming code compiled with fullgraph=True: the same results and branches as in eager mode, and no recompile.
 
 Arguments: "early" where dynamo is imported before activation, and the names of back ends.
@@ -144,7 +144,7 @@ def type_eq(x):
 
 @case
 def type_eq_rev(x):
-    return x * 2 if x.device.type == "cuda" else x * 3
+    return x * 2 if "cuda" == x.device.type and not "cuda" != x.device.type else x * 3
 
 
 @case
@@ -221,7 +221,69 @@ def type_global(x):
 
 @case
 def type_getattr(x):
-    return x * 2 if x.device.type == "cuda" else x * 3
+    return x * (2 if getattr(x.device, "type") == "cuda" else 3) + (0 if getattr(x, "device").type == "cuda" else 1)
+
+
+@case
+def type_prefix(x):
+    kind = x.device.type
+    return (
+        x * (2 if kind.startswith("cuda") else 3),
+        x * (2 if kind.startswith(("cuda", "mps")) else 3),
+        x * (2 if kind.lower().startswith("cuda") else 3),
+        x * (2 if kind.endswith("cuda") else 3),
+        x * (2 if KIND.startswith("cuda") else 3),
+        x.cpu().device.type.startswith("cuda"),
+    )
+
+
+@case
+def type_holds(x):
+    return x * (2 if "cuda" in x.device.type else 3), x * (2 if "cuda" in KIND else 3), "cuda" in x.cpu().device.type
+
+
+@case
+def old_type_names(x):
+    name = x.type()
+    return (
+        name,
+        x * (2 if name == "torch.cuda.FloatTensor" else 3),
+        x * (2 if "cuda" in name else 3),
+        x * (2 if name.startswith("torch.cuda") else 3),
+        x.cpu().type(),
+        x.cpu().type(torch.cuda.FloatTensor),
+        x.type(dtype="torch.cuda.DoubleTensor"),
+        x.type(torch.float16),
+    )
+
+
+@case
+def old_types(x):
+    return (
+        isinstance(x, torch.cuda.FloatTensor),
+        isinstance(x, (torch.cuda.HalfTensor, torch.cuda.FloatTensor)),
+        isinstance(x, torch.cuda.HalfTensor),
+        isinstance(x, torch.Tensor),
+    )
+
+
+@case
+def event(x):
+    done = torch.cuda.Event()
+    done.record()
+    y = x * 2
+    done.synchronize()
+    return y
+
+
+@case
+def streams(x):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        y = x * 2
+    torch.cuda.current_stream().wait_stream(side)
+    return y
 
 
 @case

@@ -309,4 +309,17 @@ class Devices(torch.nn.Module):
         assert printed.getvalue() == without_the_shim(program + trace.format(name)), printed.getvalue()
 
 
+def check_arguments_are_normalised_by_the_schema():
+    from torch.fx.experimental.normalize import NormalizeArgs
+    from torch.fx.operator_schemas import normalize_function
+
+    class Likes(nn.Module):
+        def forward(self, x):
+            return torch.zeros_like(x) + torch.full_like(x, 2.0)
+
+    found = normalize_function(torch.full_like, (torch.ones(2), 2.0), {}, normalize_to_only_use_kwargs=True)
+    assert found.kwargs["fill_value"] == 2.0 and not found.args
+    same(NormalizeArgs(torch.fx.symbolic_trace(Likes())).transform()(torch.ones(2)), torch.full((2,), 2.0))
+
+
 run(globals())

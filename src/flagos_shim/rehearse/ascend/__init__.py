@@ -16,7 +16,7 @@ from . import build
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import Iterator, Mapping, MutableMapping
     from pathlib import Path
 
 _started: list[Path] = []
@@ -77,16 +77,30 @@ def _check_packages() -> None:
         )
 
 
-def _check_real_cann(environ: Mapping[str, str]) -> None:
-    if environ.get(options.FORCE) == "1":
-        return
+def _real_cann(environ: Mapping[str, str]) -> Iterator[str]:
+    """What in ``environ`` points at a CANN that was not built here, each as the beginning of a sentence."""
     for variable in _CANN_VARIABLES:
         home = environ.get(variable)
         if home and not build.is_ours(home) and any(os.path.exists(os.path.join(home, name)) for name in _CANN_LIBRARY):
-            raise RehearsalError(
-                f"{variable}={home} is a real CANN installation, which a rehearsal would shadow. "
-                f"Run without the rehearsal to use the chip, or set {options.FORCE}=1 to rehearse all the same."
-            )
+            yield f"{variable}={home} is"
+    # Ours stand inside a home of ours: its folders lib64 and opp.
+    for folder in filter(None, environ.get("LD_LIBRARY_PATH", "").split(":")):
+        library = os.path.join(folder, "libascendcl.so")
+        if os.path.exists(library) and not build.is_ours(os.path.dirname(os.path.abspath(folder))):
+            yield f"LD_LIBRARY_PATH names {folder}, which belongs to"
+    operators = environ.get("ASCEND_OPP_PATH")
+    if operators and os.path.isdir(operators) and not build.is_ours(os.path.dirname(os.path.abspath(operators))):
+        yield f"ASCEND_OPP_PATH={operators} belongs to"
+
+
+def _check_real_cann(environ: Mapping[str, str]) -> None:
+    if environ.get(options.FORCE) == "1":
+        return
+    for found in _real_cann(environ):
+        raise RehearsalError(
+            f"{found} a real CANN installation, which a rehearsal would shadow. "
+            f"Run without the rehearsal to use the chip, or set {options.FORCE}=1 to rehearse all the same."
+        )
     chips = glob.glob("/dev/davinci[0-9]*")
     if chips:
         raise RehearsalError(

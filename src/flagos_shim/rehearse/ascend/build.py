@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = ("runtime.c", "memory.c", "injection.c", "graph.c", "hccl.c")
 MARK = "flagos_shim_rehearsal"  # a file in each home built here, by which a home is known from a real CANN
-_OURS = re.compile(r"(acl\w|rt[A-Z]|Msprof|Hccl|ge[A-Z])\w+$")
+_OURS = re.compile(r"(acl\w|rt[A-Z]|Msprof|Hccl|ge[A-Z]|_ZN2ge)\w+$")
+# torch_npu for torch 2.4 links to C++ classes of the graph engine; these two hold a shared pointer, which is none.
+_CONSTRUCTOR = re.compile(r"_ZN2ge(12AscendString|8Operator)C[12]E")
 _SYSTEM = re.compile(r"(lib(stdc\+\+|m|gcc_s|c|pthread|dl|rt|gomp)\.so|ld-linux)")
 # Opened by name at run time, so that no file of torch_npu says it needs them.
-_OPENED = ("libacl_tdt_channel.so", "libhcomm.so", "libruntime.so", "libopapi.so")
+_OPENED = ("libacl_tdt_channel.so", "libhcomm.so", "libruntime.so", "libopapi.so", "libmsprofiler.so")
 _OPERATOR = rb"\x00(aclnn\w+)GetWorkspaceSize\x00"
 _OPERATOR_ARGUMENTS = (
     *("aclCreateTensor", "aclCreateScalar", "aclCreateIntArray", "aclCreateFloatArray", "aclCreateBoolArray"),
@@ -51,12 +53,12 @@ def is_ours(home: str | pathlib.Path) -> bool:
 def compiler(environ: Mapping[str, str]) -> list[str]:
     """Return the command of the C compiler: the variable CC, else cc, gcc or clang; RehearsalError without one."""
     chosen = shlex.split(environ.get("CC", ""))
-    wanted = f"CC={chosen[0]}" if chosen else "none of cc, gcc and clang"
+    missing = f"CC={chosen[0]} was not found" if chosen else "neither cc, gcc nor clang was found"
     for command in [chosen] if chosen else [["cc"], ["gcc"], ["clang"]]:
         if shutil.which(command[0], path=environ.get("PATH")):
             return command
     raise RehearsalError(
-        f"Rehearsing Ascend needs a C compiler, once, and {wanted} was not found. Install one:\n"
+        f"Rehearsing Ascend needs a C compiler, once, and {missing}. Install one:\n"
         "    apt-get install gcc libc6-dev        (Debian, Ubuntu)\n"
         "    dnf install gcc glibc-devel          (Fedora, openEuler)"
     )
@@ -186,7 +188,9 @@ def _fill(home: pathlib.Path, command: list[str]) -> None:
     undefined -= {name for library in linkage for name in library.defined}
     undefined -= {name for file in torch for name in elf.read(file).defined}
     stubs = home / "stubs.c"
-    stubs.write_text("".join(f"long {name}(void) {{ return 0; }}\n" for name in sorted(undefined)))
+    stub = "long {}(void) {{ return 0; }}\n"
+    made = "void {}(void **self) {{ self[0] = self[1] = 0; }}\n"
+    stubs.write_text("".join((made if _CONSTRUCTOR.match(name) else stub).format(name) for name in sorted(undefined)))
     _compile(command, *common, str(stubs), "-lpthread", "-lrt", "-lm")
     empty = home / "empty.c"
     empty.write_text("int flagos_shim_rehearsal;\n")

@@ -147,7 +147,7 @@ aclError aclsysGetVersionStr(char *package, char *out) {
 
 /* ---- streams and events: work is done at once, so both are always complete ---- */
 typedef struct { double milliseconds; } Event;
-typedef struct { int32_t id; } Stream;
+typedef struct { int32_t id; uint32_t overflow; } Stream;
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6; }
 
 aclError aclrtCreateStreamWithConfig(void **stream, uint32_t priority, uint32_t flag) {
@@ -167,6 +167,14 @@ NOOP(aclrtSetStreamAttribute) NOOP(aclrtSetOpWaitTimeout) NOOP(aclrtSetOpExecute
 NOOP(aclrtSubscribeReport) NOOP(aclrtUnSubscribeReport) NOOP(aclrtLaunchCallback)
 aclError aclrtStreamQuery(void *stream, int *status) { CALL(); (void)stream; *status = 0; return 0; }
 aclError aclrtStreamGetId(void *stream, int32_t *id) { *id = stream ? ((Stream *)stream)->id : 0; return 0; }
+/* Whether a stream looks for overflows, which chips before the Ascend 910B1 are told at their start; none is looked for. */
+static Stream default_stream;
+aclError aclrtSetStreamOverflowSwitch(void *stream, uint32_t flag) {
+    CALL(); (stream ? (Stream *)stream : &default_stream)->overflow = flag; return 0;
+}
+aclError aclrtGetStreamOverflowSwitch(void *stream, uint32_t *flag) {
+    CALL(); *flag = (stream ? (Stream *)stream : &default_stream)->overflow; return 0;
+}
 
 aclError aclrtCreateEvent(void **event) { CALL(); *event = calloc(1, sizeof(Event)); return *event ? 0 : ACL_OUT_OF_MEMORY; }
 aclError aclrtCreateEventWithFlag(void **event, uint32_t flag) { CALL(); (void)flag; return aclrtCreateEvent(event); }

@@ -29,7 +29,7 @@ from ._device import (  # noqa: E402, F401
     synchronize,
 )
 from ._graphs import Graph as AcmeGraph  # noqa: E402, F401
-from ._lazy import _lazy_call, _lazy_init, init, is_initialized  # noqa: E402, F401
+from ._lazy import _is_in_bad_fork, _lazy_call, _lazy_init, init, is_initialized  # noqa: E402, F401
 from .memory import (  # noqa: E402, F401
     empty_cache,
     mem_get_info,

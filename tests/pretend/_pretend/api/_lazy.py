@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 import threading
 import time
@@ -70,7 +71,8 @@ def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
 
 
 def _apply_alloc_conf() -> None:
-    for entry in filter(None, os.environ.get(VENDOR.alloc_conf, "").split(",")):
+    # A value may be a list in brackets, which has commas of its own.
+    for entry in re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?", os.environ.get(VENDOR.alloc_conf, "")):
         key, _, value = entry.partition(":")
         if key.strip() not in _ALLOC_KEYS:
             raise RuntimeError(f"Unrecognized CachingAllocator option: {key.strip()}")

@@ -8,8 +8,6 @@ import pickle
 from collections import OrderedDict
 from typing import Any
 
-import torch
-
 from . import _lazy
 from ._lazy import _lazy_init
 from ._utils import _get_device_index
@@ -39,14 +37,14 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 def empty_cache() -> None:
     """Gives cached memory back to the device."""
     if _lazy.is_initialized():
-        torch._C._accelerator_emptyCache()
+        C.empty_cache()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     """The allocator's statistics as nested dicts; empty before the device has started."""
     if not _lazy.is_initialized():
         return {}
-    return torch._C._accelerator_getDeviceStats(_get_device_index(device, optional=True))
+    return C.memory_statistics(_get_device_index(device, optional=True))
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
@@ -67,13 +65,13 @@ def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Zeroes what has been allocated and freed so far."""
     _lazy_init()
-    torch._C._accelerator_resetAccumulatedStats(_get_device_index(device, optional=True))
+    C.reset_accumulated(_get_device_index(device, optional=True))
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Sets all peaks to the current values."""
     _lazy_init()
-    torch._C._accelerator_resetPeakStats(_get_device_index(device, optional=True))
+    C.reset_peak(_get_device_index(device, optional=True))
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:
